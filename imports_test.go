@@ -112,12 +112,11 @@ func house() []room {
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0},
-		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
 		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
-		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
+		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/runs", "check/reader", "check/report"}},
 
 		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
 
@@ -126,24 +125,16 @@ func house() []room {
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "story", floor: 4, may: []string{"history", "journal", "check", "model", "tool", "workspace", "internal/render"}},
 		{folder: "otlp", floor: 5, may: []string{"story", "history", "check", "model", "tool"}},
-		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},
-		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "story", "history", "journal", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/screen"}},
-		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "internal/render", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/language", "cmd/hone/report"}},
-		{folder: "cmd/hone/feed", floor: 5, may: []string{root, "history", "internal/render", "sandbox", "cmd/hone/failure"}},
-		{folder: "cmd/hone/consent", floor: 8, may: []string{"harness", "harness/runs", "history", "internal/config", "internal/render", "loop", "cmd/hone/kinds"}},
-		{folder: "cmd/hone/answer", floor: 6, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/failure"}},
-		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
-		{folder: "cmd/hone/page", floor: 9, may: []string{root, "story", "history", "journal", "check", "model", "loop", "sandbox", "workspace", "internal/excerpt", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/report"}},
+		{folder: "cmd/hone/report", floor: 8, may: []string{"internal/git", "workspace", "workspace/treepath", root, "story", "history", "journal", "loop", "harness/runs", "internal/render", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/recorded", "cmd/hone/screen"}},
+		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "internal/render", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/language", "cmd/hone/report"}},
+		{folder: "cmd/hone/page", floor: 9, may: []string{root, "story", "history", "journal", "check", "model", "loop", "sandbox", "workspace", "internal/excerpt", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/recorded", "cmd/hone/report"}},
 		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "story", "history", "check", "internal/render", "cmd/hone/failure"}},
-		{folder: "cmd/hone/tty", floor: 0, may: []string{"sandbox"}},
-		{folder: "cmd/hone/manual", floor: 3, may: []string{"internal/config", "internal/render"}},
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop", "internal/artifact"}},
-		{folder: "cmd/hone", floor: 12, may: []string{"story", "otlp", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/mcp", "check", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
+		{folder: "cmd/hone", floor: 12, may: []string{"internal/excerpt", "internal/child", "story", "otlp", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/eval", "cmd/hone/web", "check", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "story", "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/mcp", floor: 10, may: []string{"internal/child", "journal", "cmd/hone/recorded"}},
-		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "internal/child", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
+		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "internal/child", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
 	}
 }
 

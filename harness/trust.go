@@ -10,7 +10,6 @@ import (
 
 	"hone"
 
-	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/internal/listing"
 	"hone/loop"
@@ -46,7 +45,7 @@ func (n Needs) Digest() string {
 	if len(n.Settings) == 0 {
 		return ""
 	}
-	return trust.Digest(n.lines())
+	return trustDigest(n.lines())
 }
 
 // OwnPrograms returns the programs of a folder that loops of these kinds run although
@@ -114,10 +113,10 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 	if len(n.Programs) == 0 && len(n.Settings) == 0 {
 		return nil
 	}
-	r, err := trust.Load(n.Folder)
+	r, err := loadTrust(n.Folder)
 	if err != nil {
 		h.Note(err.Error()) // without a record the folder is not trusted
-		r = trust.Record{Folder: n.Folder}
+		r = TrustRecord{Folder: n.Folder}
 	}
 	byDigest, byName := h.typedTrust(n)
 	if len(n.Programs) > 0 && !r.Programs && !byName {
@@ -133,14 +132,14 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()}) {
 			return h.untrustedSettings(n, open)
 		}
-		r.Settings = append(r.Settings, r.Untrusted(n.lines())...)
+		r.Settings = append(r.Settings, r.untrusted(n.lines())...)
 		h.record(r)
 	}
 	return nil
 }
 
-func (h Host) record(r trust.Record) {
-	if err := r.Save(); err != nil {
+func (h Host) record(r TrustRecord) {
+	if err := r.save(); err != nil {
 		h.Note(err.Error() + "; hone will ask again")
 	}
 }
@@ -156,7 +155,7 @@ func (h Host) typedTrust(n Needs) (settings, programs bool) {
 // TrustOwn records that the user trusts what a folder needs, because hone wrote all of
 // it.
 func TrustOwn(n Needs) error {
-	return trust.Record{Folder: n.Folder, Programs: true, Settings: n.lines()}.Save()
+	return TrustRecord{Folder: n.Folder, Programs: true, Settings: n.lines()}.save()
 }
 
 // Untrusted returns the settings that the user does not trust yet, without asking.
@@ -164,15 +163,15 @@ func (h Host) Untrusted(n Needs) []config.Opening {
 	if settings, _ := h.typedTrust(n); settings {
 		return nil
 	}
-	r, err := trust.Load(n.Folder)
+	r, err := loadTrust(n.Folder)
 	if err != nil {
-		r = trust.Record{}
+		r = TrustRecord{}
 	}
 	return n.untrusted(r)
 }
 
-func (n Needs) untrusted(r trust.Record) []config.Opening {
-	missing := r.Untrusted(n.lines())
+func (n Needs) untrusted(r TrustRecord) []config.Opening {
+	missing := r.untrusted(n.lines())
 	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return !slices.Contains(missing, s.String()) })
 }
 

@@ -18,7 +18,6 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/language"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/tty"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
@@ -87,7 +86,7 @@ func (r redacted) Write(b []byte) (int, error) {
 // All questions share the lines.
 func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
-		a.answers = screen.Lines(tty.Input(a.in))
+		a.answers = screen.Lines(inputOf(a.in))
 	}
 	return a.answers()
 }
@@ -107,14 +106,14 @@ func (a *app) outExtent() (columns, rows int) {
 }
 
 // This process must not be in the background of the terminal.
-func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }
+func (a *app) present() bool { return a.terminal && inForeground(a.in) }
 
 // It is 0 if this process does not own the input of the terminal.
 func (a *app) typedBytes() int {
 	if !a.present() {
 		return 0
 	}
-	return tty.Waiting(a.in)
+	return waitingBytes(a.in)
 }
 
 // An error of unknown type is a usage error before the command runs. After that it comes from the environment, for example the

@@ -13,7 +13,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/findings"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/git"
@@ -130,7 +129,7 @@ func (a *app) check(ctx context.Context, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	r := findings.Result{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
+	r := checkResult{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
 	if err := a.printFindings(r, o.Root, f); err != nil {
 		return err
 	}
@@ -183,7 +182,7 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 }
 
 // A SARIF file that cannot be written does not keep them from the user.
-func (a *app) printFindings(r findings.Result, root string, f checkFlags) (err error) {
+func (a *app) printFindings(r checkResult, root string, f checkFlags) (err error) {
 	if f.sarif != "" {
 		err = a.writeSARIF(r, root, f.sarif)
 	}
@@ -219,7 +218,7 @@ func probeSARIF(name string) error {
 }
 
 // Its paths are relative to the top of the repository, as code scanning wants them.
-func (a *app) writeSARIF(r findings.Result, root, name string) error {
+func (a *app) writeSARIF(r checkResult, root, name string) error {
 	prefix := ""
 	if top, err := git.Root(root); err == nil {
 		if rel, err := filepath.Rel(top, root); err == nil && rel != "." {
@@ -239,7 +238,7 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 	return nil
 }
 
-func (a *app) endCheck(r findings.Result, f checkFlags, hints []hone.Notice) error {
+func (a *app) endCheck(r checkResult, f checkFlags, hints []hone.Notice) error {
 	a.exit = r.Exit()
 	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
 		a.exit = borkFailed

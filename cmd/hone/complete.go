@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/check/reader"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
@@ -172,7 +171,7 @@ func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		for _, choice := range choices {
-			if value := answer.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
+			if value := report.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
 				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.About()), descriptionColumns)))
 			}
 		}

@@ -11,7 +11,6 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/manual"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
@@ -63,12 +62,12 @@ func (a *app) groupCommands(root *cobra.Command) {
 func (a *app) setHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		c.Long = completeTopic(c.Long)
-		columns := manual.Columns
+		columns := helpColumns
 		if a.outSize != nil {
 			terminal, _ := a.outSize()
 			columns = min(columns, terminal)
 		}
-		fmt.Fprint(a.out, manual.Help(c, columns, a.allFlags))
+		fmt.Fprint(a.out, helpText(c, columns, a.allFlags))
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/mcp"
 	"hone/group"
 	"hone/internal/config"
 	"hone/loop"
@@ -43,32 +42,26 @@ needs your approval waits until you resume the run. It can stop and undo only wh
 }
 
 func (a *app) mcp(ctx context.Context, dir string, typed []string) error {
-	o := mcp.Options{Version: version(), Typed: typed, Environ: a.environ, Valid: a.clientFlags}
+	s := mcpServer{app: a, typed: typed, loops: evalLoops()}
 	var err error
-	if o.Dir, err = loop.AbsDir(dir); err != nil {
+	if s.dir, err = loop.AbsDir(dir); err != nil {
 		return err
 	}
-	if o.Logs, err = group.Cache("mcp"); err != nil {
+	if s.logs, err = group.Cache("mcp"); err != nil {
 		return failure.Of(err, "")
 	}
-	if o.Program, err = os.Executable(); err != nil {
+	if s.program, err = os.Executable(); err != nil {
 		return err
 	}
-	all := evalLoops()
-	for _, k := range all {
-		o.Loops = append(o.Loops, k.Name)
+	if _, err := a.onlyFlags(s.loops[0], typed); err != nil {
+		return failure.UsageOf(err, "hone help "+s.loops[0].Name)
 	}
-	if _, err := a.onlyFlags(all[0], typed); err != nil {
-		return failure.UsageOf(err, "hone help "+all[0].Name)
-	}
-	return mcp.Serve(ctx, o)
+	return s.serve(ctx)
 }
 
 // clientFlags returns why an agent may not give a loop these flags: it can describe the work,
 // but not what it costs or what it may do.
-func (a *app) clientFlags(name string, args []string) error {
-	all := evalLoops()
-	k := all[slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })]
+func (a *app) clientFlags(k loop.Kind, args []string) error {
 	given, err := a.onlyFlags(k, args)
 	if err != nil {
 		return err

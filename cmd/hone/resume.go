@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
@@ -80,7 +79,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 		return err
 	}
 	a.sayNotes(notes)
-	if a.given, err = answer.To(run, f.answers); err != nil {
+	if a.given, err = answersTo(run, f.answers); err != nil {
 		return err
 	}
 	s, err := a.host().Resume(ctx, run, k, l, config.BaseURL.In(f.Values))

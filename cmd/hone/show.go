@@ -12,14 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/tty"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -149,7 +146,7 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 func (a *app) showJSON(past *history.Past, round int) error {
 	for _, e := range past.Events() {
 		if round == 0 || e.Round() == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", feed.Line(e)); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%s\n", eventLine(e)); err != nil {
 				return err
 			}
 		}
@@ -167,7 +164,7 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 	if err != nil {
 		return err
 	}
-	diff, omitted, err := patch.Of(ctx, r.Home, deltas, r.Own(), true)
+	diff, omitted, err := report.Patch(ctx, r.Home, deltas, r.Own(), true)
 	if err != nil {
 		return err
 	}
@@ -185,7 +182,7 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 		return nil
 	}
 	if a.outTerminal {
-		return tty.Page(os.Stdout, sandbox.OwnEnviron(a.environ, r.Home.Workspace()), a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
+		return showInPager(os.Stdout, sandbox.OwnEnviron(a.environ, r.Home.Workspace()), a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
 	}
 	_, err = a.out.Write(diff)
 	return err

@@ -10,12 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
-	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -88,7 +86,7 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 		return a.trustRun(ctx, f.dir, name, f.yes)
 	}
 	if folder, err := filepath.Abs(name); err == nil {
-		if ok, err := trust.Revoke(folder); ok || err != nil {
+		if ok, err := harness.RevokeTrust(folder); ok || err != nil {
 			return err
 		}
 	}
@@ -119,8 +117,8 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	}
 	fmt.Fprintf(a.out, "run %s: %s, from event %d on %s\n", run.Run, render.Count(len(run.Events), "event"), run.Foreign, why)
 	run.Start = runs.Relocated(run.Start, run.Dir)
-	for _, line := range consent.Run(run) {
-		fmt.Fprintf(a.out, "  %-10s %s\n", line.What, render.Line(line.Text))
+	for _, line := range consentLines(run) {
+		fmt.Fprintf(a.out, "  %s\n", line)
 	}
 	named := run.Run + failure.Elsewhere(run.Dir)
 	fmt.Fprintln(a.out, "Replies and results in the journal would be used as if they were real: hone show "+named+" --full shows them.")
@@ -155,8 +153,14 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	if !a.present() {
-		for _, line := range consent.Needs(n) {
-			fmt.Fprintln(a.out, line)
+		for _, p := range n.Programs {
+			fmt.Fprintln(a.out, "program  "+render.Line(p))
+		}
+		for _, s := range n.Settings {
+			fmt.Fprintln(a.out, "setting  "+render.Line(s.InWords()))
+		}
+		if digest := n.Digest(); digest != "" {
+			fmt.Fprintln(a.out, "digest   "+digest)
 		}
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
@@ -194,12 +198,6 @@ func (a *app) allNeeds(root string) (harness.Needs, error) {
 	return kinds.Needs(root, file, kinds.All()...)
 }
 
-func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
-	text, question := consent.Question(q)
-	fmt.Fprint(a.err, text)
-	return a.confirm(ctx, question)
-}
-
 // Only yes is a yes.
 func (a *app) confirm(ctx context.Context, question string) bool {
 	fmt.Fprint(a.err, question+" [y/N] ")
@@ -216,7 +214,7 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 }
 
 func (a *app) listTrust() error {
-	all, err := trust.List()
+	all, err := harness.TrustRecords()
 	if len(all) == 0 && err == nil {
 		a.sayPlain("no directories are trusted")
 	}
@@ -241,7 +239,7 @@ func (a *app) revokeTrust(dir string) error {
 	if err != nil {
 		return err
 	}
-	ok, err := trust.Revoke(folder)
+	ok, err := harness.RevokeTrust(folder)
 	switch {
 	case err != nil:
 		return failure.Of(err, "")

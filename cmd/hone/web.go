@@ -13,7 +13,6 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/sandbox"
@@ -97,7 +96,7 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 	if a.terminal {
 		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")
 		go func() {
-			for lines := bufio.NewScanner(tty.Input(a.in)); lines.Scan(); {
+			for lines := bufio.NewScanner(inputOf(a.in)); lines.Scan(); {
 				fmt.Fprintf(a.out, "%s\n", s.Link(page))
 			}
 		}()

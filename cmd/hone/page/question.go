@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"hone"
-	"hone/cmd/hone/patch"
+	"hone/cmd/hone/report"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -38,7 +38,7 @@ func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Ques
 	case !q.Before.Exists():
 		verb = "Create"
 	}
-	diff, omitted, err := patch.Of(ctx, home, questionDelta(q), nil, false)
+	diff, omitted, err := report.Patch(ctx, home, questionDelta(q), nil, false)
 	if more := len(diff) - MaxText; more > 0 {
 		omitted = append(omitted, "the page does not show the last "+render.Bytes(int64(more))+" of this change: to see all of it, answer in a terminal")
 	}

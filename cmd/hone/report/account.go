@@ -18,11 +18,9 @@ import (
 	"time"
 
 	"hone"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/internal/render"
@@ -107,7 +105,7 @@ func changedFiles(home *journal.Home, past *history.Past, own, judges func(strin
 			continue
 		}
 		f := File{Path: d.Path, Judges: judges(d.Path)}
-		if patch.Missing(home, d) == "" {
+		if missingChange(home, d) == "" {
 			before, _ := home.Get(d.Before.Digest) // nil with an error: no lines are counted
 			after, _ := home.Get(d.After.Digest)
 			f.Added, f.Removed = render.Stat(before, after)
@@ -166,7 +164,7 @@ func (a Account) Notes() []string {
 		return notes
 	}
 	if !a.Asked {
-		notes = append(notes, answer.Notes(a.ID, answer.Waiting(a.Past, a.End.Kind))...)
+		notes = append(notes, questionNotes(a.ID, waitingQuestions(a.Past, a.End.Kind))...)
 	}
 	now := a.Past.Last().Time
 	if a.Working {
@@ -221,7 +219,7 @@ func (a Account) Next() string {
 }
 
 func (a Account) orAnswer(next string) string {
-	answering := answer.Next(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind))
+	answering := answerLine(a.Home, a.ID, waitingQuestions(a.Past, a.End.Kind))
 	if answering == "" || a.earlier {
 		return next
 	}

@@ -1,4 +1,4 @@
-package findings
+package main
 
 import (
 	"encoding/json"
@@ -10,20 +10,20 @@ import (
 	"hone/check"
 )
 
-func sample() Result {
-	in := func(file string, line int, id, text string) check.Finding {
-		return check.Finding{Source: "check", File: file, Line: line, ID: id, Text: text}
+func sampleFindings() checkResult {
+	in := func(file string, line int, id, printedFindings string) check.Finding {
+		return check.Finding{Source: "check", File: file, Line: line, ID: id, Text: printedFindings}
 	}
 	note := in("b c.go", 3, "style: b c.go: odd", "odd (style)")
 	note.Advisory = true
 	partial := in("", 0, "build x", "x does not compile\na\x1b[2J")
 	partial.Partial = true
-	return Result{Command: "make test", Version: "1.2.3", Findings: []check.Finding{
+	return checkResult{Command: "make test", Version: "1.2.3", Findings: []check.Finding{
 		in("a.go", 7, "pkg.TestA", "TestA: got 1\nwant 2"), in("dir/ü:1.go", 1, "E501: dir/ü:1.go: too long", "too long (E501)"), in("a.go", 9, "pkg.TestB", "TestB: got 1"),
 		partial, note, {Source: "check", Advisory: true, Text: "The check command ended with exit status 1."}}}
 }
 
-func text(t *testing.T, print func(*strings.Builder) error) string {
+func printedFindings(t *testing.T, print func(*strings.Builder) error) string {
 	t.Helper()
 	var b strings.Builder
 	if err := print(&b); err != nil {
@@ -34,15 +34,15 @@ func text(t *testing.T, print func(*strings.Builder) error) string {
 
 func TestText(t *testing.T) {
 	const want = "a.go:7: TestA: got 1\na.go:9: TestB: got 1\ndir/ü:1.go:1: too long (E501)\nx does not compile\nnote: The check command ended with exit status 1.\nb c.go:3: note: odd (style)\n"
-	if got := text(t, func(b *strings.Builder) error { return sample().Text(b, false) }); got != want {
+	if got := printedFindings(t, func(b *strings.Builder) error { return sampleFindings().Text(b, false) }); got != want {
 		t.Errorf("got %s", got)
 	}
-	all := text(t, func(b *strings.Builder) error { return sample().Text(b, true) })
+	all := printedFindings(t, func(b *strings.Builder) error { return sampleFindings().Text(b, true) })
 	if !strings.Contains(all, "a.go:7: TestA: got 1\n    want 2\n") || strings.Contains(all, "\x1b") {
 		t.Errorf("got %q", all)
 	}
-	whole := Result{Findings: []check.Finding{{Source: "check", Text: "It failed.\n" + strings.Repeat("x\n", 100) + "end\n"}}}
-	short := text(t, func(b *strings.Builder) error { return whole.Text(b, false) })
+	whole := checkResult{Findings: []check.Finding{{Source: "check", Text: "It failed.\n" + strings.Repeat("x\n", 100) + "end\n"}}}
+	short := printedFindings(t, func(b *strings.Builder) error { return whole.Text(b, false) })
 	if strings.Count(short, "\n") != wholeLines+2 || !strings.HasSuffix(short, "    x\n    end\n") || !strings.Contains(short, "61 lines before") {
 		t.Errorf("got %s", short)
 	}
@@ -51,7 +51,7 @@ func TestText(t *testing.T) {
 func TestExit(t *testing.T) {
 	advisory := check.Finding{Text: "x", Advisory: true}
 	for want, found := range map[int][]check.Finding{0: {advisory}, 1: {advisory, {Text: "y"}}, 5: {{Text: "y"}, {Text: "z", Broken: true}}} {
-		if got := (Result{Findings: found}).Exit(); got != want {
+		if got := (checkResult{Findings: found}).Exit(); got != want {
 			t.Errorf("%+v: %d, want %d", found, got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestExit(t *testing.T) {
 // each result a rule that the driver has, a level, a message, a place with a relative URI
 // and a line, and a fingerprint of its own.
 func TestSARIF(t *testing.T) {
-	out := text(t, func(b *strings.Builder) error { return sample().SARIF(b, "sub dir") })
+	out := printedFindings(t, func(b *strings.Builder) error { return sampleFindings().SARIF(b, "sub dir") })
 	var log struct {
 		Schema  string `json:"$schema"`
 		Version string
@@ -125,8 +125,8 @@ func TestSARIF(t *testing.T) {
 // The fingerprint of a finding stays when its line and its words change.
 func TestFingerprint(t *testing.T) {
 	print := func(line int, words string) string {
-		r := Result{Findings: []check.Finding{{Source: "check", File: "a.go", Line: line, ID: "pkg.TestA", Text: words}}}
-		out := text(t, func(b *strings.Builder) error { return r.SARIF(b, "") })
+		r := checkResult{Findings: []check.Finding{{Source: "check", File: "a.go", Line: line, ID: "pkg.TestA", Text: words}}}
+		out := printedFindings(t, func(b *strings.Builder) error { return r.SARIF(b, "") })
 		_, hash, _ := strings.Cut(out, "primaryLocationLineHash")
 		return hash
 	}
@@ -137,11 +137,11 @@ func TestFingerprint(t *testing.T) {
 
 func TestNothingFound(t *testing.T) {
 	for name, print := range map[string]func(*strings.Builder) error{
-		`"results":[]`:         func(b *strings.Builder) error { return Result{}.SARIF(b, "") },
-		`"findings":[]`:        func(b *strings.Builder) error { return Result{}.JSON(b) },
-		`"overall_findings":[`: func(b *strings.Builder) error { return Result{}.Bork(b) },
+		`"results":[]`:         func(b *strings.Builder) error { return checkResult{}.SARIF(b, "") },
+		`"findings":[]`:        func(b *strings.Builder) error { return checkResult{}.JSON(b) },
+		`"overall_findings":[`: func(b *strings.Builder) error { return checkResult{}.Bork(b) },
 	} {
-		if got := text(t, print); !strings.Contains(got, name) || strings.Contains(got, "null") {
+		if got := printedFindings(t, print); !strings.Contains(got, name) || strings.Contains(got, "null") {
 			t.Errorf("got %s", got)
 		}
 	}

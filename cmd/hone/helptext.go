@@ -1,6 +1,7 @@
-package manual
+package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,17 +13,17 @@ import (
 	"hone/internal/render"
 )
 
-// Columns is the greatest width of a help text.
-const Columns = 100
+// helpColumns is the greatest width of a help text.
+const helpColumns = 100
 
-// few is the number of flags up to which they need no groups.
-const few = 12
+// fewFlags is the number of flags up to which they need no groups.
+const fewFlags = 12
 
-// Help returns the help of a command in at most so many columns. all includes flags that are
+// helpText returns the help of a command in at most so many columns. all includes flags that are
 // rarely needed.
-func Help(c *cobra.Command, columns int, all bool) string {
+func helpText(c *cobra.Command, columns int, all bool) string {
 	var b strings.Builder
-	paragraphs := strings.Split(strings.TrimSpace(longOrShort(c)), "\n\n")
+	paragraphs := strings.Split(strings.TrimSpace(cmp.Or(c.Long, c.Short)), "\n\n")
 	for _, p := range paragraphs {
 		if !verbatim.MatchString(p) {
 			p = strings.ReplaceAll(p, "\n", " ")
@@ -43,15 +44,15 @@ func Help(c *cobra.Command, columns int, all bool) string {
 	}
 	if commands {
 		for _, g := range c.Groups() {
-			table(&b, g.Title, columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == g.ID }))
+			helpTable(&b, g.Title, columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == g.ID }))
 		}
-		table(&b, "Commands:", columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == "" && sub.IsAvailableCommand() }))
+		helpTable(&b, "Commands:", columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == "" && sub.IsAvailableCommand() }))
 	}
 	for _, g := range flagGroups(c, all) {
-		table(&b, g.title+":", columns, g.rows)
+		helpTable(&b, g.title+":", columns, g.rows)
 	}
 	if commands {
-		table(&b, "Topics, for hone help:", columns, rowsOf(c, (*cobra.Command).IsAdditionalHelpTopicCommand))
+		helpTable(&b, "Topics, for hone help:", columns, rowsOf(c, (*cobra.Command).IsAdditionalHelpTopicCommand))
 		fmt.Fprintf(&b, "For more about a command: %s COMMAND --help\n\n", c.CommandPath())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -66,7 +67,7 @@ func rowsOf(c *cobra.Command, ok func(*cobra.Command) bool) (rows [][2]string) {
 	return rows
 }
 
-func table(b *strings.Builder, title string, columns int, rows [][2]string) {
+func helpTable(b *strings.Builder, title string, columns int, rows [][2]string) {
 	width := 0
 	for _, row := range rows {
 		width = max(width, len(row[0]))
@@ -83,13 +84,13 @@ func table(b *strings.Builder, title string, columns int, rows [][2]string) {
 	}
 }
 
-type group struct {
+type flagGroup struct {
 	title string
 	rows  [][2]string
 }
 
 // A command with few flags has one group.
-func flagGroups(c *cobra.Command, all bool) (groups []group) {
+func flagGroups(c *cobra.Command, all bool) (groups []flagGroup) {
 	c.InitDefaultHelpFlag()
 	rows, shown, hidden := map[string][][2]string{}, 0, 0
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -99,7 +100,7 @@ func flagGroups(c *cobra.Command, all bool) (groups []group) {
 		case rare && !all:
 			hidden++
 		default:
-			left, usage := Flag(f)
+			left, usage := flagRow(f)
 			if f.Shorthand == "" {
 				left = "    " + left
 			}
@@ -108,13 +109,13 @@ func flagGroups(c *cobra.Command, all bool) (groups []group) {
 		}
 	})
 	for _, title := range config.Groups() {
-		if shown <= few && len(groups) > 0 {
+		if shown <= fewFlags && len(groups) > 0 {
 			groups[0].rows = append(groups[0].rows, rows[title]...)
 		} else {
-			groups = append(groups, group{title, rows[title]})
+			groups = append(groups, flagGroup{title, rows[title]})
 		}
 	}
-	if shown <= few {
+	if shown <= fewFlags {
 		slices.SortStableFunc(groups[0].rows, func(a, b [2]string) int { return strings.Compare(a[0][4:], b[0][4:]) })
 	}
 	if hidden > 0 {
@@ -124,9 +125,9 @@ func flagGroups(c *cobra.Command, all bool) (groups []group) {
 	return groups
 }
 
-// Flag returns a flag with the name of its value, and its usage with the default, unless
+// flagRow returns a flag with the name of its value, and its usage with the default, unless
 // that is the zero value.
-func Flag(f *pflag.Flag) (name, usage string) {
+func flagRow(f *pflag.Flag) (name, usage string) {
 	value, usage := pflag.UnquoteUsage(f)
 	switch choices := strings.Join(config.Choices(f), "|"); {
 	case value == "int" || value == "float":

@@ -1,4 +1,4 @@
-package feed
+package main
 
 import (
 	"bufio"
@@ -20,10 +20,10 @@ type acks struct {
 	seq  int64 // of the last event that is stored
 }
 
-// Await makes a run wait before each model call until in confirms that all its events are
+// awaitAcks makes a run wait before each model call until in confirms that all its events are
 // stored. The end of in cancels the returned context, as Ctrl-C does: the program that
 // stores the events is gone.
-func Await(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, context.CancelFunc) {
+func awaitAcks(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	k := &acks{}
 	k.more = sync.NewCond(&k.lock)

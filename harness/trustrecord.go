@@ -1,7 +1,4 @@
-// Package trust records what the user trusts in a folder (ruling G14): that its own
-// programs run, and the settings of its configuration. The records lie outside every
-// workspace, where no repository and no command behind walls can write.
-package trust
+package harness
 
 import (
 	"crypto/sha256"
@@ -18,15 +15,16 @@ import (
 	"hone/harness/internal/state"
 )
 
-// Record is what the user trusts in a folder. The zero Record trusts nothing.
-type Record struct {
+// TrustRecord is what the user trusts in a folder (ruling G14): that its own programs run, and the
+// settings of its configuration. The zero TrustRecord trusts nothing. The records lie outside every
+// workspace, where no repository and no command behind walls can write.
+type TrustRecord struct {
 	Folder   string   `json:"folder"`             // absolute, without symbolic links
 	Programs bool     `json:"programs"`           // the folder's own programs may run
 	Settings []string `json:"settings,omitempty"` // trusted settings, one line each
 }
 
-// Untrusted returns the settings that are not trusted.
-func (r Record) Untrusted(settings []string) []string {
+func (r TrustRecord) untrusted(settings []string) []string {
 	var missing []string
 	for _, s := range settings {
 		if !slices.Contains(r.Settings, s) {
@@ -36,26 +34,26 @@ func (r Record) Untrusted(settings []string) []string {
 	return missing
 }
 
-// Digest returns a digest of settings, which does not depend on their order.
-func Digest(settings []string) string {
+// trustDigest returns a digest of settings, which does not depend on their order.
+func trustDigest(settings []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(settings)), "\n")))
 	return hex.EncodeToString(sum[:])
 }
 
-const dirName = "trust"
+const trustDir = "trust"
 
-func file(dir, folder string) string {
+func trustFile(dir, folder string) string {
 	sum := sha256.Sum256([]byte(folder))
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// Load returns the record of a folder. A folder without one is not trusted.
-func Load(folder string) (Record, error) {
-	none := Record{Folder: folder}
-	dir, err := state.Find(dirName)
+// A folder without a record is not trusted.
+func loadTrust(folder string) (TrustRecord, error) {
+	none := TrustRecord{Folder: folder}
+	dir, err := state.Find(trustDir)
 	r := none
 	if err == nil {
-		r, err = read(file(dir, folder))
+		r, err = readTrust(trustFile(dir, folder))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
@@ -66,8 +64,8 @@ func Load(folder string) (Record, error) {
 	return r, err
 }
 
-func read(path string) (Record, error) {
-	var r Record
+func readTrust(path string) (TrustRecord, error) {
+	var r TrustRecord
 	text, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
@@ -78,9 +76,8 @@ func read(path string) (Record, error) {
 	return r, err
 }
 
-// Save replaces the record of the folder.
-func (r Record) Save() error {
-	dir, err := state.Make(dirName)
+func (r TrustRecord) save() error {
+	dir, err := state.Make(trustDir)
 	if err != nil {
 		return err
 	}
@@ -88,40 +85,40 @@ func (r Record) Save() error {
 	if err != nil {
 		return err
 	}
-	if err := state.Write(file(dir, r.Folder), append(text, '\n')); err != nil {
+	if err := state.Write(trustFile(dir, r.Folder), append(text, '\n')); err != nil {
 		return fmt.Errorf("record trust: %w", err)
 	}
 	return nil
 }
 
-// List returns all records, sorted by folder. It skips records that it cannot read,
+// TrustRecords returns all records, sorted by folder. It skips records that it cannot read,
 // and returns why.
-func List() ([]Record, error) {
-	dir, err := state.Make(dirName)
+func TrustRecords() ([]TrustRecord, error) {
+	dir, err := state.Make(trustDir)
 	if err != nil {
 		return nil, err
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	var all []Record
+	var all []TrustRecord
 	for _, path := range paths {
-		r, readErr := read(path)
+		r, readErr := readTrust(path)
 		if readErr != nil {
 			err = errors.Join(err, readErr)
 			continue
 		}
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b Record) int { return strings.Compare(a.Folder, b.Folder) })
+	slices.SortFunc(all, func(a, b TrustRecord) int { return strings.Compare(a.Folder, b.Folder) })
 	return all, err
 }
 
-// Revoke removes the record of a folder. It returns false if there is none.
-func Revoke(folder string) (bool, error) {
-	dir, err := state.Make(dirName)
+// RevokeTrust removes the record of a folder. It returns false if there is none.
+func RevokeTrust(folder string) (bool, error) {
+	dir, err := state.Make(trustDir)
 	if err != nil {
 		return false, err
 	}
-	err = os.Remove(file(dir, folder))
+	err = os.Remove(trustFile(dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -1,17 +1,29 @@
 //go:build unix
 
-package tty
+package main
 
 import (
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Foreground reports whether this process is in the foreground of a terminal.
-func Foreground(terminal *os.File) bool {
+// It returns only if that fails.
+func become(program string, argv, environ []string) (int, error) {
+	return 0, &os.PathError{Op: "run", Path: program, Err: syscall.Exec(program, argv, environ)}
+}
+
+// A directory that its owner cannot enter would end this run and every later one.
+func ensureOwnerAccess() { unix.Umask(unix.Umask(0) &^ 0o700) }
+
+// ownSession lets a run go on when the client's terminal is closed.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// inForeground reports whether this process is in the foreground of a terminal.
+func inForeground(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
@@ -21,9 +33,9 @@ func Foreground(terminal *os.File) bool {
 // it into the background.
 type terminalInput struct{ *os.File }
 
-// Input returns a reader of what the user types on a terminal. It waits while this
+// inputOf returns a reader of what the user types on a terminal. It waits while this
 // process is in the background.
-func Input(terminal *os.File) io.Reader { return terminalInput{terminal} }
+func inputOf(terminal *os.File) io.Reader { return terminalInput{terminal} }
 
 // lookForInput is how often a reader looks for input, and whether it may read it.
 const lookForInput = 200 * time.Millisecond
@@ -36,7 +48,7 @@ func (t terminalInput) Read(p []byte) (int, error) {
 		case err != nil && err != unix.EINTR:
 			return t.File.Read(p)
 		case n <= 0:
-		case Foreground(t.File):
+		case inForeground(t.File):
 			return t.File.Read(p)
 		default:
 			time.Sleep(lookForInput)

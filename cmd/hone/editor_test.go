@@ -1,4 +1,4 @@
-package tty
+package main
 
 import (
 	"strings"

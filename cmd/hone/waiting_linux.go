@@ -1,4 +1,4 @@
-package tty
+package main
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiting returns how many bytes of complete lines the user has typed on a terminal and no
+// waitingBytes returns how many bytes of complete lines the user has typed on a terminal and no
 // process has read yet.
-func Waiting(terminal *os.File) int {
+func waitingBytes(terminal *os.File) int {
 	n, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCINQ)
 	if err != nil {
 		return 0

@@ -1,10 +1,8 @@
-// Package patch words the changes of a run as a patch.
-package patch
+package report
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,10 +14,10 @@ import (
 	"hone/workspace"
 )
 
-// Of returns the patch of changes, without the files that own reports; nil reports none. With
+// Patch returns the patch of changes, without the files that own reports; nil reports none. With
 // binary, git apply accepts it; without, it is to be read. omitted says which changes are not
 // in it, and why.
-func Of(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own func(string) bool, binary bool) (patch []byte, omitted []string, err error) {
+func Patch(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own func(string) bool, binary bool) (patch []byte, omitted []string, err error) {
 	dir, err := os.MkdirTemp("", "hone-diff-")
 	if err != nil {
 		return nil, nil, err
@@ -34,12 +32,14 @@ func Of(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own f
 		if own != nil && own(d.Path) {
 			continue
 		}
-		if why := Missing(home, d); why != "" {
+		if why := missingChange(home, d); why != "" {
 			omitted = append(omitted, render.Line(d.Path)+" is not in the diff: "+why)
 			continue
 		}
-		if err := writeSides(home, d, dir); err != nil {
-			return nil, omitted, err
+		for side, e := range map[string]workspace.Entry{"a": d.Before, "b": d.After} {
+			if err := writeEntry(home, e, filepath.Join(dir, side, filepath.FromSlash(d.Path))); err != nil {
+				return nil, omitted, err
+			}
 		}
 	}
 	g, err := git.Find(home.Workspace())
@@ -50,17 +50,12 @@ func Of(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own f
 	return patch, omitted, err
 }
 
-func writeSides(home *journal.Home, d workspace.Delta, dir string) error {
-	return errors.Join(writeEntry(home, d.Before, filepath.Join(dir, "a", filepath.FromSlash(d.Path))),
-		writeEntry(home, d.After, filepath.Join(dir, "b", filepath.FromSlash(d.Path))))
+// missingChange returns why a change cannot be part of a patch; empty if it can.
+func missingChange(home *journal.Home, d workspace.Delta) string {
+	return cmp.Or(missingEntry(home, d.Before), missingEntry(home, d.After))
 }
 
-// Missing returns why a change cannot be part of a patch; empty if it can.
-func Missing(home *journal.Home, d workspace.Delta) string {
-	return cmp.Or(missing(home, d.Before), missing(home, d.After))
-}
-
-func missing(home *journal.Home, e workspace.Entry) string {
+func missingEntry(home *journal.Home, e workspace.Entry) string {
 	switch {
 	case e.Note != "":
 		return "hone could not read it: " + render.Line(e.Note)

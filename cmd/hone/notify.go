@@ -1,4 +1,4 @@
-package feed
+package main
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 
 const notifyTimeout = 10 * time.Second
 
-// Notifier runs the command of [notify] when the user is asked a question and when a
+// notifier runs the command of [notify] when the user is asked a question and when a
 // run ends. The command has the user's rights, no input and no providers' keys. It is
-// not part of the run: it is not recorded, and its failure is only a note. A nil Notifier
+// not part of the run: it is not recorded, and its failure is only a note. A nil notifier
 // does nothing.
-type Notifier struct {
+type notifier struct {
 	Command string // for sh -c
 	Dir     string
 	Runner  sandbox.Runner
@@ -31,7 +31,7 @@ type Notifier struct {
 
 // Question runs the command while the user reads a question. The context is not the
 // run's, which may end before the command.
-func (n *Notifier) Question(ctx context.Context, q hone.Question) {
+func (n *notifier) Question(ctx context.Context, q hone.Question) {
 	if n != nil {
 		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.About()) })
 	}
@@ -39,7 +39,7 @@ func (n *Notifier) Question(ctx context.Context, q hone.Question) {
 
 // End runs the command for a run that has ended, after those for its questions. It does
 // not run if the user has interrupted hone.
-func (n *Notifier) End(ctx context.Context, why string, kind hone.Kind, exit int) {
+func (n *notifier) End(ctx context.Context, why string, kind hone.Kind, exit int) {
 	if n == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (n *Notifier) End(ctx context.Context, why string, kind hone.Kind, exit int
 	n.run(ctx, "end", why, "HONE_RESULT="+string(kind), fmt.Sprintf("HONE_EXIT=%d", exit))
 }
 
-func (n *Notifier) run(ctx context.Context, event, text string, variables ...string) {
+func (n *notifier) run(ctx context.Context, event, text string, variables ...string) {
 	text = n.Clean(text)
 	env := slices.Concat(n.Env, []string{"HONE_EVENT=" + event, "HONE_TEXT=" + render.Line(text)}, variables)
 	got, err := n.Runner.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", n.Command}, Dir: n.Dir, Env: env,

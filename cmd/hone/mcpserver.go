@@ -1,7 +1,4 @@
-// Package mcp serves hone to other agents over the Model Context Protocol: they run the check,
-// start a bounded run, wait for it, look at it, stop it and undo it. A client is a model, so
-// what the user types when the server starts decides all that a run may cost and do.
-package mcp
+package main
 
 import (
 	"bufio"
@@ -25,72 +22,76 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/internal/child"
 	"hone/journal"
+	"hone/loop"
 )
 
-// Options are what the user decides.
-type Options struct {
-	Version string
-	Program string   // hone itself
-	Dir     string   // where the runs work; absolute
-	Logs    string   // a directory of the user that has what the started runs print
-	Typed   []string // flags for every run, which have precedence over those of the client
-	Environ []string
-	Loops   []string // that a client can start
-	// Valid returns why a client may not give a loop these flags.
-	Valid func(loop string, args []string) error
+// mcpServer serves one client. That is a model, so what the user typed when the server started
+// decides all that a run may cost and do.
+type mcpServer struct {
+	*app
+	program string      // hone itself
+	dir     string      // where the runs work; absolute
+	logs    string      // has what the started runs print
+	typed   []string    // flags for every run, which have precedence over those of the client
+	loops   []loop.Kind // that the client can start
 }
 
-// Serve serves one client on standard input and output until it disconnects. Runs that it has
+// serve serves the client on standard input and output until it disconnects. Runs that it has
 // started go on: another server in the same directory finds them.
-func Serve(ctx context.Context, o Options) error {
-	s := &server{o}
-	m := mcp.NewServer(&mcp.Implementation{Name: "hone", Version: o.Version}, &mcp.ServerOptions{Instructions: instructions})
+func (s *mcpServer) serve(ctx context.Context) error {
+	m := mcp.NewServer(&mcp.Implementation{Name: "hone", Version: version()}, &mcp.ServerOptions{Instructions: mcpInstructions})
 	mcp.AddTool(m, &mcp.Tool{Name: "check", Description: "Run the project's check once, and list what it finds. Asks no model.",
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.check)
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.runCheck)
 	mcp.AddTool(m, &mcp.Tool{Name: "start", Description: "Start a run in which hone's own model edits the project's files until a check passes or a budget is used up. Returns the run's id at once. " +
-		"Only one run works in a directory at a time. Do not edit the project's files while it works. The loops are " + strings.Join(o.Loops, ", ") + "; fix makes a check pass, task carries out the task that text describes."}, s.start)
+		"Only one run works in a directory at a time. Do not edit the project's files while it works. The loops are " + s.loopNames() + "; fix makes a check pass, task carries out the task that text describes."}, s.start)
 	mcp.AddTool(m, &mcp.Tool{Name: "wait", Description: "Wait until a run ends, and show its rounds and its result. If it still works after the given seconds, say so: call wait again.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.wait)
 	mcp.AddTool(m, &mcp.Tool{Name: "show", Description: "Show a run: its rounds and its result, or the changes that it made as a diff. Without a run, list all runs of the directory.",
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.show)
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.showRun)
 	mcp.AddTool(m, &mcp.Tool{Name: "stop", Description: "Stop a run that this server has started. What it has changed stays; undo takes it back."}, s.stop)
-	mcp.AddTool(m, &mcp.Tool{Name: "undo", Description: "Restore all files that a run of this server has changed. If one was changed after the run, nothing is restored."}, s.undo)
+	mcp.AddTool(m, &mcp.Tool{Name: "undo", Description: "Restore all files that a run of this server has changed. If one was changed after the run, nothing is restored."}, s.undoRun)
 	return m.Run(ctx, &mcp.StdioTransport{})
 }
 
-const instructions = "hone runs a model in a loop until a check passes, within a budget that the user has set. Call start, then wait until the run has ended, then show with diff. " +
+const mcpInstructions = "hone runs a model in a loop until a check passes, within a budget that the user has set. Call start, then wait until the run has ended, then show with diff. " +
 	"You cannot answer its questions, and cannot change its limits, model or walls: if a run needs that, tell the user the command that hone names."
 
-type server struct{ Options }
+func (s *mcpServer) loopNames() string {
+	var names []string
+	for _, k := range s.loops {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
 
-type checkIn struct {
+type mcpCheck struct {
 	Check string `json:"check,omitempty" jsonschema:"a shell command that exits with 0 if all is well; without it the project's own"`
 }
 
-type startIn struct {
+type mcpStart struct {
 	Loop string   `json:"loop" jsonschema:"fix, task, implement, reconcile or improve"`
 	Text string   `json:"text,omitempty" jsonschema:"for task, what is to be done; for fix and improve, advice; for implement, the query"`
 	Args []string `json:"args,omitempty" jsonschema:"more flags of the loop, such as --check and make test; hone help LOOP lists them"`
 }
 
-type runIn struct {
+type mcpRun struct {
 	Run string `json:"run" jsonschema:"the id that start returned"`
 }
 
-type waitIn struct {
+type mcpWait struct {
 	Run     string `json:"run" jsonschema:"the id that start returned"`
 	Seconds int    `json:"seconds,omitempty" jsonschema:"at most 600; 60 if it is left out"`
 }
 
-type showIn struct {
+type mcpShow struct {
 	Run  string `json:"run,omitempty" jsonschema:"an id; left out: list the runs"`
 	Diff bool   `json:"diff,omitempty" jsonschema:"show the changes as a diff"`
 }
 
-type request = *mcp.CallToolRequest
+type mcpRequest = *mcp.CallToolRequest
 
-func (s *server) check(ctx context.Context, _ request, in checkIn) (*mcp.CallToolResult, any, error) {
-	args := []string{"check", "-C", s.Dir}
+func (s *mcpServer) runCheck(ctx context.Context, _ mcpRequest, in mcpCheck) (*mcp.CallToolResult, any, error) {
+	args := []string{"check", "-C", s.dir}
 	if in.Check != "" {
 		args = append(args, "--check="+in.Check)
 	}
@@ -101,17 +102,18 @@ func (s *server) check(ctx context.Context, _ request, in checkIn) (*mcp.CallToo
 	case exit > 1: // it could not run
 		return nil, nil, errors.New(text)
 	}
-	return result(text), nil, nil
+	return mcpText(text), nil, nil
 }
 
-func (s *server) start(ctx context.Context, _ request, in startIn) (*mcp.CallToolResult, any, error) {
-	if !slices.Contains(s.Loops, in.Loop) {
-		return nil, nil, fmt.Errorf("%q is not a loop that can be started here; use %s", in.Loop, strings.Join(s.Loops, ", "))
+func (s *mcpServer) start(ctx context.Context, _ mcpRequest, in mcpStart) (*mcp.CallToolResult, any, error) {
+	i := slices.IndexFunc(s.loops, func(k loop.Kind) bool { return k.Name == in.Loop })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("%q is not a loop that can be started here; use %s", in.Loop, s.loopNames())
 	}
-	if err := s.Valid(in.Loop, in.Args); err != nil {
+	if err := s.clientFlags(s.loops[i], in.Args); err != nil {
 		return nil, nil, err
 	}
-	args := slices.Concat([]string{in.Loop}, in.Args, s.Typed, []string{"-C", s.Dir})
+	args := slices.Concat([]string{in.Loop}, in.Args, s.typed, []string{"-C", s.dir})
 	if in.Text != "" {
 		args = append(args, "--", in.Text)
 	}
@@ -120,8 +122,8 @@ func (s *server) start(ctx context.Context, _ request, in startIn) (*mcp.CallToo
 		return nil, nil, err
 	}
 	defer log.Close()
-	run := exec.Command(s.Program, args...)
-	run.Dir, run.Env, run.Stdout, run.Stderr, run.SysProcAttr = s.Dir, s.Environ, log, log, ownSession()
+	run := exec.Command(s.program, args...)
+	run.Dir, run.Env, run.Stdout, run.Stderr, run.SysProcAttr = s.dir, s.environ, log, log, ownSession()
 	if err := run.Start(); err != nil {
 		return nil, nil, err
 	}
@@ -131,13 +133,13 @@ func (s *server) start(ctx context.Context, _ request, in startIn) (*mcp.CallToo
 		close(ended)
 	}()
 	for {
-		if run := runOf(log.Name()); run != "" {
-			return result(fmt.Sprintf("run %s has started; wait for it", run)), nil, nil
+		if run := runInLog(log.Name()); run != "" {
+			return mcpText(fmt.Sprintf("run %s has started; wait for it", run)), nil, nil
 		}
 		select {
 		case <-ended:
-			if run := runOf(log.Name()); run != "" {
-				return result(fmt.Sprintf("run %s has ended; show has its result", run)), nil, nil
+			if run := runInLog(log.Name()); run != "" {
+				return mcpText(fmt.Sprintf("run %s has ended; show has its result", run)), nil, nil
 			}
 			text, _ := os.ReadFile(log.Name())
 			return nil, nil, errors.New(cmp.Or(strings.TrimSpace(string(text)), "hone ended without a word"))
@@ -148,27 +150,27 @@ func (s *server) start(ctx context.Context, _ request, in startIn) (*mcp.CallToo
 	}
 }
 
-// keepLogs is how long what a run printed is kept. Later its client cannot stop or undo it.
-const keepLogs = 30 * 24 * time.Hour
+// keepMCPLogs is how long what a run printed is kept. Later its client cannot stop or undo it.
+const keepMCPLogs = 30 * 24 * time.Hour
 
 // newLog opens a file for what a run prints, and removes old ones.
-func (s *server) newLog() (*os.File, error) {
-	if err := os.MkdirAll(s.Logs, 0o700); err != nil {
+func (s *mcpServer) newLog() (*os.File, error) {
+	if err := os.MkdirAll(s.logs, 0o700); err != nil {
 		return nil, err
 	}
-	old, _ := filepath.Glob(filepath.Join(s.Logs, "*"+logEnd))
+	old, _ := filepath.Glob(filepath.Join(s.logs, "*"+mcpLogEnd))
 	for _, file := range old {
-		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > keepLogs {
+		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > keepMCPLogs {
 			_ = os.Remove(file)
 		}
 	}
-	return os.CreateTemp(s.Logs, "*"+logEnd)
+	return os.CreateTemp(s.logs, "*"+mcpLogEnd)
 }
 
-const logEnd = ".log"
+const mcpLogEnd = ".log"
 
-// runOf returns the run whose output is in a file; empty if none has begun.
-func runOf(log string) string {
+// runInLog returns the run whose output is in a file; empty if none has begun.
+func runInLog(log string) string {
 	f, err := os.Open(log)
 	if err != nil {
 		return ""
@@ -185,23 +187,23 @@ func runOf(log string) string {
 }
 
 // logOf returns the file with the output of a run that a server has started; empty if none has.
-func (s *server) logOf(run string) string {
-	all, _ := filepath.Glob(filepath.Join(s.Logs, "*"+logEnd))
+func (s *mcpServer) logOf(run string) string {
+	all, _ := filepath.Glob(filepath.Join(s.logs, "*"+mcpLogEnd))
 	for _, file := range all {
-		if runOf(file) == run {
+		if runInLog(file) == run {
 			return file
 		}
 	}
 	return ""
 }
 
-func (s *server) wait(ctx context.Context, r request, in waitIn) (*mcp.CallToolResult, any, error) {
-	home, run, err := recorded.Find(s.Dir, in.Run)
+func (s *mcpServer) wait(ctx context.Context, r mcpRequest, in mcpWait) (*mcp.CallToolResult, any, error) {
+	home, run, err := recorded.Find(s.dir, in.Run)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer home.Close()
-	printed := &tail{file: s.logOf(run)}
+	printed := &logTail{file: s.logOf(run)}
 	end := time.Now().Add(time.Duration(min(max(0, cmp.Or(in.Seconds, 60)), 600)) * time.Second)
 	for said := 0; recorded.Working(home, run); {
 		for _, line := range printed.lines() {
@@ -211,7 +213,7 @@ func (s *server) wait(ctx context.Context, r request, in waitIn) (*mcp.CallToolR
 			}
 		}
 		if time.Now().After(end) {
-			return result(fmt.Sprintf("run %s still works; its last lines:\n%s\nCall wait again, or stop.", run, printed.last())), nil, nil
+			return mcpText(fmt.Sprintf("run %s still works; its last lines:\n%s\nCall wait again, or stop.", run, printed.last())), nil, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -222,14 +224,14 @@ func (s *server) wait(ctx context.Context, r request, in waitIn) (*mcp.CallToolR
 	return s.shown(ctx, run)
 }
 
-// tail reads the lines that are added to a file; an empty name has none.
-type tail struct {
+// logTail reads the lines that are added to a file; an empty name has none.
+type logTail struct {
 	file string
 	read int64
 	text []byte
 }
 
-func (t *tail) lines() (fresh []string) {
+func (t *logTail) lines() (fresh []string) {
 	f, err := os.Open(t.file)
 	if err != nil {
 		return nil
@@ -242,28 +244,28 @@ func (t *tail) lines() (fresh []string) {
 }
 
 // last returns the last lines.
-func (t *tail) last() string {
+func (t *logTail) last() string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
-func (s *server) show(ctx context.Context, _ request, in showIn) (*mcp.CallToolResult, any, error) {
+func (s *mcpServer) showRun(ctx context.Context, _ mcpRequest, in mcpShow) (*mcp.CallToolResult, any, error) {
 	if in.Run == "" {
-		return s.output(ctx, "runs", "-C", s.Dir)
+		return s.output(ctx, "runs", "-C", s.dir)
 	}
 	if in.Diff {
-		return s.output(ctx, "show", "--diff", "-C", s.Dir, "--", in.Run)
+		return s.output(ctx, "show", "--diff", "-C", s.dir, "--", in.Run)
 	}
 	return s.shown(ctx, in.Run)
 }
 
-func (s *server) shown(ctx context.Context, run string) (*mcp.CallToolResult, any, error) {
-	return s.output(ctx, "show", "-C", s.Dir, "--", run)
+func (s *mcpServer) shown(ctx context.Context, run string) (*mcp.CallToolResult, any, error) {
+	return s.output(ctx, "show", "-C", s.dir, "--", run)
 }
 
 // own opens a run that a server in this directory has started.
-func (s *server) own(ref string) (home *journal.Home, run string, err error) {
-	if home, run, err = recorded.Find(s.Dir, ref); err != nil {
+func (s *mcpServer) own(ref string) (home *journal.Home, run string, err error) {
+	if home, run, err = recorded.Find(s.dir, ref); err != nil {
 		return nil, "", err
 	}
 	if s.logOf(run) == "" {
@@ -273,32 +275,32 @@ func (s *server) own(ref string) (home *journal.Home, run string, err error) {
 	return home, run, nil
 }
 
-func (s *server) stop(_ context.Context, _ request, in runIn) (*mcp.CallToolResult, any, error) {
+func (s *mcpServer) stop(_ context.Context, _ mcpRequest, in mcpRun) (*mcp.CallToolResult, any, error) {
 	home, run, err := s.own(in.Run)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer home.Close()
 	if !recorded.Working(home, run) {
-		return result(fmt.Sprintf("run %s has ended already", run)), nil, nil
+		return mcpText(fmt.Sprintf("run %s has ended already", run)), nil, nil
 	}
 	if err := home.SignalHolder(syscall.SIGTERM); err != nil && !errors.Is(err, journal.ErrNoHolder) {
 		return nil, nil, err
 	}
-	return result(fmt.Sprintf("run %s is being stopped; wait shows when it has ended", run)), nil, nil
+	return mcpText(fmt.Sprintf("run %s is being stopped; wait shows when it has ended", run)), nil, nil
 }
 
-func (s *server) undo(ctx context.Context, _ request, in runIn) (*mcp.CallToolResult, any, error) {
+func (s *mcpServer) undoRun(ctx context.Context, _ mcpRequest, in mcpRun) (*mcp.CallToolResult, any, error) {
 	home, run, err := s.own(in.Run)
 	if err != nil {
 		return nil, nil, err
 	}
 	home.Close()
-	return s.output(ctx, "undo", "-C", s.Dir, "--", run)
+	return s.output(ctx, "undo", "-C", s.dir, "--", run)
 }
 
 // output returns what hone prints; it is an error if hone fails.
-func (s *server) output(ctx context.Context, args ...string) (*mcp.CallToolResult, any, error) {
+func (s *mcpServer) output(ctx context.Context, args ...string) (*mcp.CallToolResult, any, error) {
 	text, exit, err := s.hone(ctx, args...)
 	if err == nil && exit != 0 {
 		err = errors.New(text)
@@ -306,23 +308,23 @@ func (s *server) output(ctx context.Context, args ...string) (*mcp.CallToolResul
 	if err != nil {
 		return nil, nil, err
 	}
-	return result(text), nil, nil
+	return mcpText(text), nil, nil
 }
 
-func (s *server) hone(ctx context.Context, args ...string) (text string, exit int, err error) {
-	r, err := child.Command{Program: s.Program, Dir: s.Dir, Args: args, Env: s.Environ}.Output(ctx)
+func (s *mcpServer) hone(ctx context.Context, args ...string) (text string, exit int, err error) {
+	r, err := child.Command{Program: s.program, Dir: s.dir, Args: args, Env: s.environ}.Output(ctx)
 	if errors.As(err, new(*child.Failure)) {
 		err = ctx.Err()
 	}
 	return strings.TrimSpace(r.Printed + r.Said), r.Exit, err
 }
 
-// maxText is how much of a text a client gets, in bytes.
-const maxText = 48 << 10
+// maxMCPText is how much of a text a client gets, in bytes.
+const maxMCPText = 48 << 10
 
-func result(text string) *mcp.CallToolResult {
-	if len(text) > maxText {
-		cut := maxText
+func mcpText(text string) *mcp.CallToolResult {
+	if len(text) > maxMCPText {
+		cut := maxMCPText
 		for !utf8.RuneStart(text[cut]) {
 			cut--
 		}

@@ -1,4 +1,4 @@
-package findings
+package main
 
 import (
 	"crypto/sha256"
@@ -84,7 +84,7 @@ const sarifMessage = 8 << 10
 // SARIF prints the findings as a log of SARIF 2.1.0. Their files are relative to a
 // directory above, from which prefix leads to that of the check; it is empty if they are
 // the same.
-func (r Result) SARIF(w io.Writer, prefix string) error {
+func (r checkResult) SARIF(w io.Writer, prefix string) error {
 	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
 		Tool:        sarifTool{sarifDriver{Name: "hone", Version: r.Version, Rules: []sarifRule{}}},
 		Invocations: []sarifInvocation{{CommandLine: r.Command, Successful: !r.Broken()}}}
@@ -92,24 +92,24 @@ func (r Result) SARIF(w io.Writer, prefix string) error {
 	for _, f := range r.Findings {
 		text := sarifText{excerpt.Middle(strings.TrimRight(f.Text, "\n"), sarifMessage)}
 		if f.Broken || f.ID == "" && f.Advisory {
-			n := sarifNotification{Level: level(f), Message: text}
+			n := sarifNotification{Level: sarifLevel(f), Message: text}
 			run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, n)
 			continue
 		}
 		key := fmt.Sprintf("%x", sha256.Sum256([]byte(check.Key(f))))[:32]
 		times[key]++
-		run.Results = append(run.Results, sarifResult{RuleID: ruleOf(f), RuleIndex: run.Tool.Driver.rule(ruleOf(f)), Level: level(f), Message: text,
+		run.Results = append(run.Results, sarifResult{RuleID: ruleOf(f), RuleIndex: run.Tool.Driver.rule(ruleOf(f)), Level: sarifLevel(f), Message: text,
 			Locations:    []sarifLocation{{sarifPhysical{sarifArtifact{uriOf(prefix, f.File), "%SRCROOT%"}, sarifRegion{max(1, f.Line)}}}},
 			Fingerprints: map[string]string{"primaryLocationLineHash": fmt.Sprintf("%s:%d", key, times[key])}})
 	}
-	return encode(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return writeLine(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func (d *sarifDriver) rule(id string) int {
 	i := slices.IndexFunc(d.Rules, func(r sarifRule) bool { return r.ID == id })
 	if i < 0 {
 		i = len(d.Rules)
-		d.Rules = append(d.Rules, sarifRule{ID: id, Short: sarifText{describe(id)}})
+		d.Rules = append(d.Rules, sarifRule{ID: id, Short: sarifText{sarifRuleText(id)}})
 	}
 	return i
 }
@@ -121,7 +121,7 @@ const (
 	ruleCheck = "check"
 )
 
-func describe(id string) string {
+func sarifRuleText(id string) string {
 	return map[string]string{ruleTest: "A test fails", ruleBuild: "The code does not build, or it crashes", ruleCheck: "The check fails"}[id] + map[bool]string{true: id}[!slices.Contains([]string{ruleTest, ruleBuild, ruleCheck}, id)]
 }
 
@@ -140,7 +140,7 @@ func ruleOf(f check.Finding) string {
 	return ruleCheck
 }
 
-func level(f check.Finding) string {
+func sarifLevel(f check.Finding) string {
 	if f.Blocks() {
 		return "error"
 	}

@@ -4,8 +4,10 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"syscall"
 )
 
 // become runs a program in place of this process, and returns its exit status.
@@ -17,3 +19,14 @@ func become(program string, argv, environ []string) (int, error) {
 	}
 	return 0, err
 }
+
+// There is no umask.
+func ensureOwnerAccess() {}
+
+func ownSession() *syscall.SysProcAttr { return nil }
+
+// inForeground reports true: only Unix has terminals with a background.
+func inForeground(*os.File) bool { return true }
+
+// inputOf returns a reader of what the user types on a terminal.
+func inputOf(terminal *os.File) io.Reader { return terminal }

@@ -1,4 +1,4 @@
-package tty
+package main
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"hone/sandbox"
 )
 
-// Edit opens contents in the user's editor ($VISUAL, $EDITOR or vi), and returns what the
+// editText opens contents in the user's editor ($VISUAL, $EDITOR or vi), and returns what the
 // user made of them. The editor gets a private file, with the base name of file, in a new
 // temporary directory whose name begins with prefix, so that a later process can remove
 // what this one leaves if it dies. The editor reads from in, and is found in environ,
 // see [sandbox.OwnEnviron].
-func Edit(in *os.File, environ []string, prefix, file string, content []byte) ([]byte, error) {
+func editText(in *os.File, environ []string, prefix, file string, content []byte) ([]byte, error) {
 	editor, err := editor(environ)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Edit(in *os.File, environ []string, prefix, file string, content []byte) ([
 		return nil, err
 	}
 	// Like git: the variable may have options, as in "code --wait".
-	c, err := shell(environ, editor+` "$@"`, editor, name)
+	c, err := shellCommand(environ, editor+` "$@"`, editor, name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func Edit(in *os.File, environ []string, prefix, file string, content []byte) ([
 	return os.ReadFile(name)
 }
 
-func shell(environ []string, line string, args ...string) (*exec.Cmd, error) {
+func shellCommand(environ []string, line string, args ...string) (*exec.Cmd, error) {
 	path, err := sandbox.FindProgram("sh", environ)
 	return &exec.Cmd{Path: path, Args: append([]string{"sh", "-c", line}, args...), Env: environ}, err
 }
@@ -68,4 +68,18 @@ func plainName(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+// showInPager shows a text in the user's pager, $PAGER or less, on a terminal. As with git, less
+// shows colors, and exits if the text fits the screen. It is found in environ, see [sandbox.OwnEnviron].
+func showInPager(terminal *os.File, environ []string, text string) error {
+	c, err := shellCommand(append([]string{"LESS=FRX"}, environ...), cmp.Or(os.Getenv("PAGER"), "less"))
+	if err != nil {
+		return err
+	}
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(text), terminal, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s: %w; set PAGER to another one", strings.Join(c.Args[2:], " "), err)
+	}
+	return nil
 }

@@ -1,10 +1,4 @@
-// Package findings prints what a check found, for users and for other programs: as text
-// ([Result.Text]), as one JSON object, as SARIF for code scanning, and as the output of a
-// correctness checker of Bork.
-//
-// Texts were redacted when they were found. Text is safe to print on a terminal; the
-// other forms are JSON.
-package findings
+package main
 
 import (
 	"bytes"
@@ -19,8 +13,9 @@ import (
 	"hone/internal/render"
 )
 
-// Result is what one check found.
-type Result struct {
+// checkResult is what one check found. Its texts were redacted when they were found; [checkResult.Text]
+// is safe to print on a terminal, and the other forms are JSON.
+type checkResult struct {
 	Command  string // the command line
 	Version  string // of hone
 	Findings []check.Finding
@@ -28,13 +23,13 @@ type Result struct {
 }
 
 // Broken reports whether the check could not run.
-func (r Result) Broken() bool {
+func (r checkResult) Broken() bool {
 	return slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return f.Broken })
 }
 
 // Exit returns the exit status for a loop's user: 0 if the check passed, 1 if it failed,
 // 5 if it could not run.
-func (r Result) Exit() int {
+func (r checkResult) Exit() int {
 	switch {
 	case r.Broken():
 		return 5
@@ -45,7 +40,7 @@ func (r Result) Exit() int {
 }
 
 // Summary returns the result in a few words.
-func (r Result) Summary() string {
+func (r checkResult) Summary() string {
 	text := "the check passed"
 	if blocking := check.BlockingOf(r.Findings); len(blocking) > 0 {
 		text = check.Tally(blocking)
@@ -63,7 +58,7 @@ func (r Result) Summary() string {
 }
 
 // The files are in the order in which they first occur.
-func (r Result) byFile() []check.Finding {
+func (r checkResult) byFile() []check.Finding {
 	order := map[string]int{}
 	for _, f := range r.Findings {
 		if _, ok := order[f.File]; !ok {
@@ -79,7 +74,7 @@ func (r Result) byFile() []check.Finding {
 const wholeLines = 40
 
 // Text prints the findings, one line each. If all is set it prints complete findings.
-func (r Result) Text(w io.Writer, all bool) error {
+func (r checkResult) Text(w io.Writer, all bool) error {
 	var b strings.Builder
 	for _, f := range r.byFile() {
 		lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
@@ -112,7 +107,7 @@ func (r Result) Text(w io.Writer, all bool) error {
 }
 
 // JSON prints the result as one object on one line.
-func (r Result) JSON(w io.Writer) error {
+func (r checkResult) JSON(w io.Writer) error {
 	result := map[int]string{0: "passed", 1: "failed", 5: "broken"}[r.Exit()]
 	files := map[string]bool{}
 	for _, f := range check.BlockingOf(r.Findings) {
@@ -120,7 +115,7 @@ func (r Result) JSON(w io.Writer) error {
 			files[f.File] = true
 		}
 	}
-	return encode(w, struct {
+	return writeLine(w, struct {
 		V        int             `json:"v"`
 		Result   string          `json:"result"`
 		Exit     int             `json:"exit"`
@@ -134,7 +129,7 @@ func (r Result) JSON(w io.Writer) error {
 
 // Bork prints the blocking findings as a correctness checker of Bork does. A check that
 // could not run prints an empty object of the form, because its exit status is what counts.
-func (r Result) Bork(w io.Writer) error {
+func (r checkResult) Bork(w io.Writer) error {
 	type finding struct {
 		Provenance string `json:"provenance"`
 		File       string `json:"file,omitempty"`
@@ -144,7 +139,7 @@ func (r Result) Bork(w io.Writer) error {
 		PerFile []finding `json:"per_file_findings"`
 		Overall []finding `json:"overall_findings"`
 	}{[]finding{}, []finding{}}
-	for _, f := range (Result{Findings: check.BlockingOf(r.Findings)}).byFile() {
+	for _, f := range (checkResult{Findings: check.BlockingOf(r.Findings)}).byFile() {
 		one := finding{Provenance: "code-review", File: f.File, Finding: f.Text}
 		if f.Line > 0 {
 			one.Finding = fmt.Sprintf("line %d: %s", f.Line, f.Text)
@@ -155,11 +150,11 @@ func (r Result) Bork(w io.Writer) error {
 			out.PerFile = append(out.PerFile, one)
 		}
 	}
-	return encode(w, out)
+	return writeLine(w, out)
 }
 
 // One call lets a writer see complete lines.
-func encode(w io.Writer, v any) error {
+func writeLine(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
