@@ -208,7 +208,16 @@ func (a *app) sayNotes(notes []string) {
 
 func flagError(c *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return unknownFlag(c, missing)
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		meant := near.Name(missing.GetSpecifiedName(), known)
+		switch {
+		case meant != "" && missing.GetSpecifiedShortnames() == "":
+			return failure.UsageOf(err, "did you mean --"+meant+"?")
+		case !c.HasParent():
+			return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)
+		}
+		return err
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && bare.GetSpecifiedName() == "html" {
 		return failure.UsageOf(err, "hone show --html run.html")
@@ -224,18 +233,6 @@ func flagError(c *cobra.Command, err error) error {
 		return failure.Usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
 	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
 		return failure.Usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
-	}
-	return err
-}
-
-func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
-	var known []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
-		return failure.UsageOf(err, "did you mean --"+meant+"?")
-	}
-	if !c.HasParent() {
-		return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)
 	}
 	return err
 }

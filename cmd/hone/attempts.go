@@ -227,11 +227,18 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 		return err
 	}
 	defer home.Close()
-	found, err := attempts.Find(home, ref)
-	if err != nil {
-		return a.noAttempt(home, ref, err)
-	}
 	root := home.Workspace()
+	found, err := attempts.Find(home, ref)
+	if missing, ok := errors.AsType[*journal.NotFoundError](err); ok {
+		why := fmt.Sprintf("no attempt here is called %q", ref)
+		if n := len(missing.Matches); n > 0 {
+			why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
+		}
+		return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(root))
+	}
+	if err != nil {
+		return err
+	}
 	if applied, err := found.IsApplied(ctx, home); err != nil {
 		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+failure.Elsewhere(root))
 	} else if applied {
@@ -257,16 +264,4 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	defer s.Close()
 	_, err = a.drive(ctx, s, output)
 	return err
-}
-
-func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
-	var missing *journal.NotFoundError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	why := fmt.Sprintf("no attempt here is called %q", ref)
-	if n := len(missing.Matches); n > 0 {
-		why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
-	}
-	return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(home.Workspace()))
 }

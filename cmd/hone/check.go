@@ -130,10 +130,37 @@ func (a *app) check(ctx context.Context, f checkFlags) error {
 		return err
 	}
 	r := checkResult{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
-	if err := a.printFindings(r, o.Root, f); err != nil {
+	if f.sarif != "" {
+		err = a.writeSARIF(r, o.Root, f.sarif)
+	}
+	switch { // a SARIF file that cannot be written does not keep the findings from the user
+	case f.sarif == "-":
+	case f.json:
+		err = cmp.Or(err, r.JSON(a.out))
+	case f.as != "":
+		err = cmp.Or(err, r.Bork(a.out))
+	default:
+		err = cmp.Or(err, r.Text(a.out, f.verbose))
+	}
+	if err != nil {
 		return err
 	}
-	return a.endCheck(r, f, hints)
+	a.exit = r.Exit()
+	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
+		a.exit = borkFailed
+	}
+	if r.Broken() {
+		a.say("error", "the check could not run")
+	}
+	if !f.quiet && f.as == "" {
+		a.sayPlain("%s (%s)", r.Summary(), render.Duration(r.Took))
+	}
+	if a.exit != 0 && f.as == "" {
+		for _, hint := range hints {
+			a.say("hint", strings.TrimSpace(failure.NoticeText(hint)))
+		}
+	}
+	return nil
 }
 
 func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, err error) {
@@ -181,22 +208,6 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 	}
 }
 
-// A SARIF file that cannot be written does not keep them from the user.
-func (a *app) printFindings(r checkResult, root string, f checkFlags) (err error) {
-	if f.sarif != "" {
-		err = a.writeSARIF(r, root, f.sarif)
-	}
-	switch {
-	case f.sarif == "-":
-		return err
-	case f.json:
-		return cmp.Or(err, r.JSON(a.out))
-	case f.as != "":
-		return cmp.Or(err, r.Bork(a.out))
-	}
-	return cmp.Or(err, r.Text(a.out, f.verbose))
-}
-
 // It is asked before the check runs, which may take an hour. It leaves no file behind, and does not open a pipe.
 func probeSARIF(name string) error {
 	if name == "" || name == "-" {
@@ -234,25 +245,6 @@ func (a *app) writeSARIF(r checkResult, root, name string) error {
 	}
 	if err != nil {
 		return &failure.Error{Kind: hone.KindFailed, Why: "the SARIF file could not be written", Err: err, Hint: "name another file after --sarif"}
-	}
-	return nil
-}
-
-func (a *app) endCheck(r checkResult, f checkFlags, hints []hone.Notice) error {
-	a.exit = r.Exit()
-	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
-		a.exit = borkFailed
-	}
-	if r.Broken() {
-		a.say("error", "the check could not run")
-	}
-	if !f.quiet && f.as == "" {
-		a.sayPlain("%s (%s)", r.Summary(), render.Duration(r.Took))
-	}
-	if a.exit != 0 && f.as == "" {
-		for _, hint := range hints {
-			a.say("hint", strings.TrimSpace(failure.NoticeText(hint)))
-		}
 	}
 	return nil
 }

@@ -80,7 +80,13 @@ func (a *app) completeWords(c *cobra.Command) {
 	case "take":
 		c.ValidArgsFunction = a.completeAttempt
 	case "trust":
-		c.ValidArgsFunction = a.completeRunOrDir
+		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			words, directive := a.completeRun(c, args, word)
+			if len(args) == 0 && len(words) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault // files
+			}
+			return words, directive
+		}
 	case "eval":
 		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
@@ -202,15 +208,6 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 			}
 		}
 		break
-	}
-	return words, directive
-}
-
-// It proposes files if no run begins with the word.
-func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	words, directive := a.completeRun(c, args, word)
-	if len(args) == 0 && len(words) == 0 {
-		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return words, directive
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -141,7 +142,15 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	}
 	p := &plan{path: path, Evaluation: &eval.Evaluation{Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime},
-		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}}
+		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error {
+			if !f.json {
+				return nil
+			}
+			return json.NewEncoder(a.out).Encode(struct {
+				Type string `json:"type"`
+				eval.Result
+			}{"try", r})
+		}}}
 	if p.suite, err = eval.Load(file, names); err == nil {
 		err = p.suite.Select(f.cases)
 	}

@@ -125,7 +125,10 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 			return err
 		}
 		n, job.Limits = needs, group.LimitsOf(limits)
-		job.JudgeWall = judgeWall(l.Shared().Walls)
+		job.JudgeWall = []string{"--sandbox", l.Shared().Walls.Wall} // the network stays off
+		if l.Shared().Walls.Absent {
+			job.JudgeWall[1] = string(sandbox.NoWall)
+		}
 		if !k.Modelless && config.Metric.In(l.Shared().Values) == "" { // those runs look at their check themselves
 			job.Check = l.Shared().Check
 		}
@@ -138,14 +141,6 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 	c.SetFlagErrorFunc(flagError)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	return n, c.ExecuteContext(ctx)
-}
-
-// The network stays off.
-func judgeWall(w loop.WallSettings) []string {
-	if w.Absent {
-		return []string{"--sandbox", string(sandbox.NoWall)}
-	}
-	return []string{"--sandbox", w.Wall}
 }
 
 // It asks no model and writes nothing.
@@ -178,16 +173,6 @@ func countOf(n int, one, more string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
-}
-
-func (a *app) printResult(f evalFlags, r eval.Result) error {
-	if !f.json {
-		return nil
-	}
-	return json.NewEncoder(a.out).Encode(struct {
-		Type string `json:"type"`
-		eval.Result
-	}{"try", r})
 }
 
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {

@@ -110,7 +110,13 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 }
 
 func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
-	if err := a.checkOutput(f, ref); err != nil {
+	switch { // before anything is read
+	case f.output == "":
+		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
+	case f.output == "-" && a.outTerminal:
+		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
+	}
+	if err := checkFree(f.output, f.force); err != nil {
 		return err
 	}
 	home, run, err := recorded.Find(f.dir, ref)
@@ -158,17 +164,6 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 		_, secret := guard.Withheld(path, content)
 		return secret
 	})
-}
-
-// It comes before anything is read.
-func (a *app) checkOutput(f exportFlags, ref string) error {
-	switch {
-	case f.output == "":
-		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
-	case f.output == "-" && a.outTerminal:
-		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
-	}
-	return checkFree(f.output, f.force)
 }
 
 func checkFree(name string, force bool) error {

@@ -105,22 +105,17 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// The attempts of deleted runs worked in these copies. It returns whose they were.
-func collectCopies(done runs.Collected, dryRun bool) ([]string, error) {
-	home, err := journal.FindHomeAt(done.Workspace, done.Home)
-	if err != nil {
-		return nil, err
-	}
-	defer home.Close()
-	return attempts.Collect(home, done.Deleted, dryRun)
-}
-
 func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	done, err := runs.Collect(ctx, f.dir, o)
 	if err != nil {
 		return err
 	}
-	copies, err := collectCopies(done, o.DryRun)
+	home, err := journal.FindHomeAt(done.Workspace, done.Home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	copies, err := attempts.Collect(home, done.Deleted, o.DryRun) // in which attempts of deleted runs worked
 	if err != nil {
 		return err
 	}

@@ -45,32 +45,6 @@ func (a *app) groups() []section {
 //go:embed help
 var topicTexts embed.FS
 
-func (a *app) groupCommands(root *cobra.Command) {
-	last := ""
-	for _, g := range a.groups() {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for _, c := range g.commands {
-			c.GroupID = g.title
-			root.AddCommand(c)
-		}
-		last = g.title
-	}
-	root.AddCommand(topics()...)
-	root.SetHelpCommandGroupID(last)
-}
-
-func (a *app) setHelp(root *cobra.Command) {
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		c.Long = completeTopic(c.Long)
-		columns := helpColumns
-		if a.outSize != nil {
-			terminal, _ := a.outSize()
-			columns = min(columns, terminal)
-		}
-		fmt.Fprint(a.out, helpText(c, columns, a.allFlags))
-	})
-}
-
 func withoutAll(args []string) ([]string, bool) {
 	line := args
 	if end := slices.Index(args, "--"); end >= 0 {

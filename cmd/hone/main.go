@@ -186,8 +186,24 @@ Start with: hone demo`,
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
-	a.setHelp(root)
-	a.groupCommands(root)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		c.Long = completeTopic(c.Long)
+		columns := helpColumns
+		if a.outSize != nil {
+			terminal, _ := a.outSize()
+			columns = min(columns, terminal)
+		}
+		fmt.Fprint(a.out, helpText(c, columns, a.allFlags))
+	})
+	for _, g := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+		root.SetHelpCommandGroupID(g.title) // the last one
+	}
+	root.AddCommand(topics()...)
 	root.AddCommand(a.manCommand())
 	rejectUnknownTopics(root)
 	rejectUnknownCommands(root)

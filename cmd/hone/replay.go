@@ -22,7 +22,6 @@ import (
 	"hone/internal/render"
 	"hone/journal"
 	"hone/journal/objects"
-	"hone/loop"
 	"hone/story"
 	"hone/workspace"
 )
@@ -82,7 +81,22 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return err
 	}
-	done, err := a.replayIn(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
+	h, err := a.host().Replay(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k)
+	if err != nil {
+		return replayMismatch(err, j)
+	}
+	defer h.Close()
+	built, err := h.Build()
+	if err != nil {
+		return replayMismatch(err, j)
+	}
+	r := built.Run
+	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour})
+	if f.verbose {
+		r.Journal.Observe(history.Observer(s.Show))
+	}
+	done, err := r.Replay(ctx, built.Round)
+	s.Close()
 	if err != nil {
 		return replayMismatch(err, j)
 	}
@@ -90,36 +104,16 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	return nil
 }
 
-// Only a verbose replay is shown.
-func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
-	h, err := a.host().Replay(ctx, w, j, start, k)
-	if err != nil {
-		return done, err
-	}
-	defer h.Close()
-	built, err := h.Build()
-	if err != nil {
-		return done, err
-	}
-	r := built.Run
-	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour})
-	defer s.Close()
-	if verbose {
-		r.Journal.Observe(history.Observer(s.Show))
-	}
-	return r.Replay(ctx, built.Round)
-}
-
 func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
 	j, err := home.OpenReplay(run)
 	if err != nil {
 		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
 	}
-	start, err := runs.Started(j.Remaining())
-	if err != nil {
-		return nil, start, &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
+	start, err := runs.Started(run, j.Remaining())
+	if err == nil {
+		err = runs.CheckWhole(run, start)
 	}
-	return j, start, runs.CheckWhole(run, start)
+	return j, start, err
 }
 
 // It is into, or if that is empty a temporary one. remove removes only the temporary one.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -79,20 +78,16 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if !asJSON {
 		return a.printRuns(all, use, failure.Elsewhere(home.Workspace()))
 	}
-	if err := printJSON(a.out, all); err != nil || useErr != nil {
-		return err
-	}
-	return json.NewEncoder(a.out).Encode(use)
-}
-
-func printJSON(out io.Writer, all []report.Summary) error {
-	enc := json.NewEncoder(out)
+	out := json.NewEncoder(a.out)
 	for _, s := range all {
-		if err := enc.Encode(s); err != nil {
+		if err := out.Encode(s); err != nil {
 			return err
 		}
 	}
-	return nil
+	if useErr != nil {
+		return nil
+	}
+	return out.Encode(use)
 }
 
 // at is empty, or the flag -C for the command that the line names.

@@ -164,22 +164,18 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		}
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
-		return a.notTrusted(err, n)
+		hint := "to trust it, answer yes" // the advice of hone trust must not be hone trust
+		switch digest := n.Digest(); {
+		case a.present():
+		case digest != "":
+			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
+		default:
+			hint = "type hone trust on a terminal, or accept all of these programs with HONE_TRUST=1"
+		}
+		return failure.UsageOf(err, hint)
 	}
 	_, err = fmt.Fprintf(a.out, "%s is trusted\n", root)
 	return err
-}
-
-// The advice of hone trust must not be hone trust.
-func (a *app) notTrusted(err error, n harness.Needs) error {
-	hint := "to trust it, answer yes"
-	if !a.present() {
-		hint = "type hone trust on a terminal, or accept all of these programs with HONE_TRUST=1"
-		if digest := n.Digest(); digest != "" {
-			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
-		}
-	}
-	return failure.UsageOf(err, hint)
 }
 
 // A check that the user typed replaces the check of the file, which then does not run.

@@ -88,7 +88,18 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		}
 	}
 	if f.dryRun {
-		return a.previewUndo(ctx, plan, f)
+		preview, err := plan.Preview(ctx)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return json.NewEncoder(a.out).Encode(preview)
+		}
+		lines, err := plan.PreviewLines(preview, f.force)
+		for _, line := range lines {
+			fmt.Fprintln(a.out, line)
+		}
+		return err
 	}
 	done, err := plan.CarryOut(ctx, f.force, harness.KnownKeys(a.env))
 	for _, lost := range done.Lost {
@@ -96,21 +107,6 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = failure.ExitStatus(hone.KindBlocked) // if anything, not all files were restored
 	}
 	for _, line := range done.Lines {
-		fmt.Fprintln(a.out, line)
-	}
-	return err
-}
-
-func (a *app) previewUndo(ctx context.Context, plan *undo.Plan, f undoFlags) error {
-	preview, err := plan.Preview(ctx)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(a.out).Encode(preview)
-	}
-	lines, err := plan.PreviewLines(preview, f.force)
-	for _, line := range lines {
 		fmt.Fprintln(a.out, line)
 	}
 	return err

@@ -43,22 +43,36 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 		return err
 	}
 	defer home.Close()
-	w := watched{home: home, run: run, live: live}
+	var shown *report.Transcript // nil until the run was read
 	defer func() {
-		if w.transcript != nil {
-			w.transcript.Screen.Close()
+		if shown != nil {
+			shown.Screen.Close()
 		}
 	}()
-	for {
+	for read := int64(0); ; {
 		working := recorded.Working(home, run) // before reading, so that nothing it still writes is missed
-		end, err := a.showNew(&w)
-		switch {
-		case err != nil:
+		size, err := home.Size(run)
+		if err != nil {
 			return err
-		case end != nil:
-			a.exit = failure.ExitStatus(end.Kind)
-			return nil
-		case !working:
+		}
+		if size != read {
+			r, err := recorded.Read(home, run)
+			if err != nil {
+				return err
+			}
+			if shown == nil {
+				shown = a.transcript(r, showFlags{}, live)
+			}
+			if err := shown.Show(r); err != nil {
+				return err
+			}
+			if end, ended := r.Past.End(); ended {
+				a.exit = failure.ExitStatus(end.Kind)
+				return nil
+			}
+			read = size
+		}
+		if !working {
 			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + failure.Elsewhere(home.Workspace())}
 		}
 		select {
@@ -67,33 +81,4 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 		case <-time.After(watchInterval):
 		}
 	}
-}
-
-type watched struct {
-	home       *journal.Home
-	run        string
-	live       bool
-	transcript *report.Transcript // nil until the run was read
-	size       int64              // of the journal when it was read
-}
-
-// The end is nil if there are no new events or the last of them is not an end.
-func (a *app) showNew(w *watched) (*hone.End, error) {
-	size, err := w.home.Size(w.run)
-	if err != nil || size == w.size {
-		return nil, err
-	}
-	r, err := recorded.Read(w.home, w.run)
-	if err != nil {
-		return nil, err
-	}
-	if w.transcript == nil {
-		w.transcript = a.transcript(r, showFlags{}, w.live)
-	}
-	err = w.transcript.Show(r)
-	w.size = size
-	if end, ended := r.Past.End(); ended {
-		return &end, err
-	}
-	return nil, err
 }

@@ -73,8 +73,8 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 	if x.events, err = x.home.Read(run); err != nil {
 		return explainDamaged(err)
 	}
-	if x.Start, err = Started(x.events); err != nil {
-		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
+	if x.Start, err = Started(run, x.events); err != nil {
+		return err
 	}
 	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
 	if repo, err := listing.Repository(x.Dir, x.Dir); err == nil && repo != nil {
@@ -253,7 +253,7 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 	}
 	defer b.Close()
 	i := &Import{Dir: root, Header: b.Header, Past: history.Read(b.Events)}
-	if i.Start, err = Started(b.Events); err != nil {
+	if i.Start, err = Started(b.Header.Run, b.Events); err != nil {
 		return nil, &bundle.DamageError{Why: "the run cannot be read", Err: err}
 	}
 	w := &Workspace{Dir: root}

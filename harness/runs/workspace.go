@@ -175,7 +175,7 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 		return "", start, false
 	}
 	if events, err := home.Read(run); err == nil {
-		start, _ = Started(events) // zero until it is recorded
+		start, _ = Started(run, events) // zero until it is recorded
 	}
 	return run, start, true
 }

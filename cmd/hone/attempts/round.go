@@ -263,10 +263,10 @@ func (g *contest) raised(n int, o group.Outcome) (flags []string) {
 		}
 	}
 	var shared loop.Settings
-	if start, err := runs.Started(o.Events); err == nil {
+	if start, err := runs.Started(o.Run, o.Events); err == nil {
 		_ = json.Unmarshal(start.Settings, &shared) // the process itself reports settings that it cannot read
 	}
-	if address := g.address(n); address != "" && address != shared.Model.BaseURL {
+	if address := g.first(n).KnownAddress(); address != "" && address != shared.Model.BaseURL {
 		flags = append(flags, "--base-url", address)
 	}
 	return flags
@@ -286,12 +286,13 @@ const Variable = "HONE_ATTEMPT"
 // lend and repay record the loans of the group in the run's ledger.
 func (g *contest) lend(m *group.Member, loan group.Amount) (err error) {
 	a := g.of(m)
-	var cost *float64
-	if g.hasPrice(a.n) {
-		usd := loan.Cost.Float()
-		cost = &usd
+	cost := new(loan.Cost.Float())
+	for _, m := range g.modelsOf(a.n) {
+		if slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" }) {
+			cost = nil
+		}
 	}
-	a.loan, err = g.run.Account().Lend(m.Name, g.model(a.n), loan.Tokens, cost)
+	a.loan, err = g.run.Account().Lend(m.Name, g.first(a.n).Name, loan.Tokens, cost)
 	return err
 }
 
@@ -351,7 +352,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 
 // An error of the journal stops the attempts.
 func (g *contest) follow(a *attempt, e history.Event) {
-	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.model(a.n), Tokens: a.tokens}
+	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.first(a.n).Name, Tokens: a.tokens}
 	switch p := e.Payload.(type) {
 	case hone.Start:
 	case history.Usage:
@@ -386,7 +387,7 @@ func left(o group.Outcome) *int {
 
 func (g *contest) state(a *attempt) history.Attempt {
 	end := a.out.End()
-	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.model(a.n), Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
+	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.first(a.n).Name, Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
 	if a.out.Past != nil {
 		s.Rounds = a.out.Past.State().Round
 	}

@@ -32,8 +32,8 @@ func files(diff string) []file {
 		}
 		f := &list[len(list)-1]
 		switch {
-		case isRedundant(text) && !inHunk:
-			continue
+		case !inHunk && slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(text, start) }):
+			continue // it only repeats the file name, or tells a reader nothing
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
 		case begins || !inHunk:
@@ -51,11 +51,6 @@ func files(diff string) []file {
 		f.Lines = append(f.Lines, l)
 	}
 	return list
-}
-
-// Such a line of a header only repeats the file name, or tells a reader nothing.
-func isRedundant(line string) bool {
-	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
 // The line contains the name twice, each time after "a/" or "b/". Git quotes names with unusual characters.

@@ -83,7 +83,7 @@ func Read(home *journal.Home, id string) (*Run, error) {
 	if err != nil {
 		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, id, err), "hone runs"+failure.Elsewhere(home.Workspace())))
 	}
-	start, err := runs.Started(events)
+	start, err := runs.Started(id, events)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	if !p.present() {
 		return hone.Answer{By: history.NoUser}, nil
 	}
-	again := p.isAgain(q)
+	again := (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left // the user has edited what the last question was about
 	if !again {
 		p.count(q)
 	}
@@ -134,11 +134,6 @@ func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error)
 }
 
 func (p *Prompter) present() bool { return p.Present == nil || p.Present() }
-
-// q follows because the user has edited what the last question was about.
-func (p *Prompter) isAgain(q hone.Question) bool {
-	return (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left
-}
 
 func (p *Prompter) count(q hone.Question) {
 	if p.left == 0 || q.More != p.left-1 {

@@ -64,14 +64,3 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	}
 	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
 }
-
-func takeBack(ctx context.Context, run *runs.Recorded, done *Done) error {
-	back, left, err := run.PlaceImported(ctx, true)
-	if len(back) > 0 {
-		done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Names(back))
-	}
-	if len(left) > 0 {
-		done.say("not undone (came with the run, and changed since): %s", render.Names(left))
-	}
-	return err
-}

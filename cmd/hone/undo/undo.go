@@ -76,9 +76,26 @@ func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Do
 	if err != nil {
 		return done, occupiedError(err, p.named, p.Round)
 	}
-	p.report(&done, kept)
+	for _, path := range p.Restored {
+		done.say("  %s", render.Line(path))
+		if file, ok := kept[path]; ok {
+			done.say("    the overwritten version is in %s", render.Line(file))
+		}
+	}
+	if n := len(p.Restored); n > 0 {
+		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+p.when())
+	} else {
+		done.Lines = append(done.Lines, p.nothing()...)
+	}
 	if p.Round == 0 {
-		if err := takeBack(ctx, p.run, &done); err != nil {
+		back, left, err := p.run.PlaceImported(ctx, true)
+		if len(back) > 0 {
+			done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Names(back))
+		}
+		if len(left) > 0 {
+			done.say("not undone (came with the run, and changed since): %s", render.Names(left))
+		}
+		if err != nil {
 			return done, err
 		}
 	}
@@ -177,20 +194,6 @@ func toRound(round int) string {
 	return fmt.Sprintf(" --to-round %d", round)
 }
 
-func (p *Plan) report(done *Done, kept map[string]string) {
-	for _, path := range p.Restored {
-		done.say("  %s", render.Line(path))
-		if file, ok := kept[path]; ok {
-			done.say("    the overwritten version is in %s", render.Line(file))
-		}
-	}
-	if n := len(p.Restored); n > 0 {
-		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+p.when())
-	} else {
-		done.Lines = append(done.Lines, p.nothing()...)
-	}
-}
-
 func (p *Plan) when() string {
 	if p.Round > 0 {
 		return fmt.Sprintf("at the end of round %d", p.Round)
@@ -226,7 +229,7 @@ func (p *Plan) earlier() string {
 		if err != nil {
 			return ""
 		}
-		start, err := runs.Started(events)
+		start, err := runs.Started(id, events)
 		if err != nil {
 			return ""
 		}
