@@ -195,16 +195,7 @@ func typedFlags(fs *pflag.FlagSet) (args []string) {
 func (a *app) takeCommand() *cobra.Command {
 	var dir string
 	var output outputFlags
-	c := &cobra.Command{
-		Use:   "take RUN",
-		Short: "apply the result of another attempt",
-		Long: `take applies the changes of another attempt of --attempts. RUN is the attempt's run, as hone show names it; it
-may have failed. If an attempt is applied already, take undoes that first. Both are one change, in a new run,
-which hone undo can undo.
-
-If you have changed one of the files since, take changes nothing and exits with status 4.`,
-		Example: `  hone show last
-  hone take 3f9c2a`,
+	c := helped("take", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return failure.Usage("take needs one RUN, the run of an attempt", "hone show lists the attempts of the last run")
@@ -212,7 +203,7 @@ If you have changed one of the files since, take changes nothing and exits with 
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.take(c.Context(), dir, args[0], output) },
-	}
+	})
 	registerDir(c, &dir)
 	output.register(c)
 	return c

@@ -35,21 +35,7 @@ type checkFlags struct {
 
 func (a *app) checkCommand() *cobra.Command {
 	var f checkFlags
-	c := &cobra.Command{
-		Use:   "check",
-		Short: "run the check once, and show what it finds",
-		Long: `check runs the check of .config/hone.toml, or that of --check, once, behind the same walls as in a loop. It prints
-one line for each finding, grouped by file. It asks no model, needs no key, and records no run.
-
-It exits with 0 if the check passes, 1 if it fails, 2 if there is no check or it is not trusted, and 5 if it cannot
-run. With --as bork it is a correctness checker: it prints the findings as JSON for Bork, and exits with 0, 1 or 2.
-
-With --hook claude or codex it is the Stop hook of that agent: while the check fails, the agent goes back to work with
-the findings, at most --hook-times in a row and never twice with the same ones. hone init skill writes the settings.`,
-		Example: `  hone check
-  hone check --check "go vet ./... && go test ./..." -v
-  hone check --json | jq -r '.findings[] | "\(.file):\(.line)"'
-  hone check --sarif hone.sarif`,
+	c := helped("check", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := f.valid()
@@ -67,7 +53,7 @@ the findings, at most --hook-times in a row and never twice with the same ones. 
 			}
 			return err
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	f.register(c)
 	return c

@@ -29,23 +29,7 @@ import (
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "print the script that completes hone's command lines in a shell",
-		Long: `completion prints a script with which Tab completes commands, flags, runs and models. SHELL is bash, zsh, fish or
-powershell. make install installs the scripts for the first three.
-
-For bash, which needs its package bash-completion, and for fish:
-
-  hone completion bash >~/.local/share/bash-completion/completions/hone
-  hone completion fish >~/.config/fish/completions/hone.fish
-
-For zsh, name a directory of $fpath. For PowerShell, add the output to your $PROFILE:
-
-  hone completion zsh >"${fpath[1]}/_hone"
-  hone completion powershell >>$PROFILE
-
-It works in each new shell.`,
+	return helped("completion", &cobra.Command{
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			hint := "hone completion bash, zsh, fish or powershell"
@@ -69,7 +53,7 @@ It works in each new shell.`,
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
 		},
-	}
+	})
 }
 
 // To complete, hone only reads: it asks nothing, records no trust and runs nothing of the folder.

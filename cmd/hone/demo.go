@@ -24,17 +24,12 @@ var sample embed.FS
 
 func (a *app) demoCommand() *cobra.Command {
 	var output outputFlags
-	c := &cobra.Command{
-		Use:   "demo",
-		Short: "run a loop on a small sample project, with scripted replies",
-		Long: `demo makes a small project in a new directory and runs fix on it, as hone fix does on yours. It needs no key and no
-network: scripted replies take the place of a model. The first round leaves findings, and the second one passes. It
-then says how to look at the run, and what to type for your own project.`,
+	c := helped("demo", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.demo(c.Context(), output)
 		},
-	}
+	})
 	output.register(c)
 	return c
 }

@@ -35,42 +35,9 @@ type evalFlags struct {
 	keep, json, verbose, trust bool
 }
 
-const evalHelp = `eval runs a loop on each case of a file, with each model, several times. It prints how often each model
-passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
-and the check that decides. Each try is a separate run, in a copy of the tree in your cache directory; the
-project itself is not changed.
-
-  [defaults]                     # for all cases
-  check = "make test"
-  args = ["--rounds", "3"]       # flags of the loop
-
-  [cases.slug]
-  commit = "v1.2"                # or files = "DIR", or run = "RUN", with its task and check
-  task = "runs of spaces become one dash"
-  loop = "implement"             # fix (default), task, implement, reconcile or improve
-  judge = "make hidden"          # must pass, too
-  judge-files = "hidden"         # copied over the tree for the judge; no model sees them
-  needs = ["node"]               # else the case is skipped
-
-eval records results in CASES.results.jsonl next to the file, or in the file of --output. After a stop, the
-same command continues, and pays for nothing twice. If you add tries, models or cases, it runs only what is
-new. A case that you change runs again. The limits of eval apply to all tries together.
-
-FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
---net and --base-url, work only after -- and not in the file. docs/eval.md explains the tables.
-
-Exit status: 0 if every try has a result, passed or not; 2 usage; 3 a limit is reached; 5 some tries could not
-run; 130 interrupted.`
-
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
-	c := &cobra.Command{
-		Use:   "eval CASES.toml -m MODEL… [-- FLAGS]",
-		Short: "compare models on your own cases",
-		Long:  evalHelp,
-		Example: `  hone eval cases.toml -m openai/gpt-5.4 -m anthropic/claude-sonnet-5 --times 3
-  hone eval cases.toml -m ollama/qwen3-coder --times 5 --at 2 --parallel 2 --max-time 8h
-  hone eval cases.toml -m openai/qwen3-coder -- --base-url http://127.0.0.1:8080/v1`,
+	c := helped("eval", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 || c.ArgsLenAtDash() == 0 || c.ArgsLenAtDash() != 1 && len(args) > 1 {
 				return failure.Usage("eval needs one file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
@@ -84,7 +51,7 @@ func (a *app) evalCommand() *cobra.Command {
 			a.trust, f.typed = f.trust, args[1:]
 			return a.eval(c.Context(), f, args[0])
 		},
-	}
+	})
 	f.register(c.Flags())
 	return c
 }

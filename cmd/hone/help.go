@@ -15,6 +15,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/loop/fix"
 )
 
@@ -42,8 +43,21 @@ func (a *app) groups() []section {
 	}
 }
 
+// helpTexts are the topics of hone help, and a text for each command that is no loop.
+//
 //go:embed help
-var topicTexts embed.FS
+var helpTexts embed.FS
+
+// helped adds to a command its use and its help, which help/NAME.md has in the form of those of loops.
+func helped(name string, c *cobra.Command) *cobra.Command {
+	text, err := helpTexts.ReadFile("help/" + name + ".md")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	h := loop.ReadHelp(string(text))
+	c.Use, c.Short, c.Long, c.Example = h.Use, h.Short, h.Long, h.Example
+	return c
+}
 
 func withoutAll(args []string) ([]string, bool) {
 	line := args
@@ -66,7 +80,7 @@ func topics() []*cobra.Command {
 		{"exit-codes", "what exit statuses mean, and what to type next", "exit-codes.txt"},
 		{"models", "how models are named, and the keys that they need", "models.txt"},
 	} {
-		text, err := topicTexts.ReadFile("help/" + t.file)
+		text, err := helpTexts.ReadFile("help/" + t.file)
 		if err != nil {
 			panic(err) // it is part of the program
 		}

@@ -20,19 +20,12 @@ import (
 )
 
 func (a *app) initCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "init LOOP",
-		Short: "write starter files; never overwrite files",
-		Long: `init writes the starter files of a loop. It keeps files that already exist.
-
-If init recognizes the project's language, it also writes .config/hone.toml, with a check, and with the test
-files that a model may change only with your approval. Both are commented out: nothing is checked or protected
-until you uncomment them. If .config/hone.toml already exists, init prints the lines that you could add.`,
+	c := helped("init", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return failure.Usage("init needs the name of a loop", "hone init fix; or one of: "+loopNames(c))
 		},
-	}
+	})
 	for _, k := range kinds.All() {
 		c.AddCommand(a.initLoopCommand(k))
 	}

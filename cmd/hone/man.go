@@ -17,9 +17,7 @@ import (
 
 // It is hidden, because it is for packages: users have the pages, or hone help.
 func (a *app) manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "write the man pages to a directory",
+	return helped("man", &cobra.Command{
 		Hidden: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -36,7 +34,7 @@ func (a *app) manCommand() *cobra.Command {
 			}
 			return writeMan(c.Root(), args[0])
 		},
-	}
+	})
 }
 
 // writeMan writes the page of a command, such as hone-show.1, and the pages of its subcommands

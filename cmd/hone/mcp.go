@@ -17,18 +17,7 @@ import (
 
 func (a *app) mcpCommand() *cobra.Command {
 	var dir string
-	c := &cobra.Command{
-		Use:   "mcp [-- FLAGS]",
-		Short: "serve hone to other agents, over the Model Context Protocol",
-		Long: `mcp serves hone on standard input and output to an agent such as Claude Code, Codex or Gemini CLI, which starts it. The
-agent can run the check, start a run in this directory, wait for it, look at it, stop it, and undo it. Runs go on if the
-agent ends, and the next mcp in the same directory finds them.
-
-FLAGS are flags of the loops for every run that the agent starts, such as --model and --max-cost. They have precedence. The
-agent is a model, so it cannot choose a model or a limit, weaken a wall, give trust, or answer a question: a change that
-needs your approval waits until you resume the run. It can stop and undo only what it has started.`,
-		Example: `  claude mcp add hone -- hone mcp -- -m openai/gpt-5.4 --max-cost 2
-  codex mcp add hone -- hone mcp -C ~/src/parser -- --max-tokens 2000000`,
+	c := helped("mcp", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if at := c.ArgsLenAtDash(); at > 0 || at < 0 && len(args) > 0 {
 				return fmt.Errorf("flags of the loops stand after --")
@@ -36,7 +25,7 @@ needs your approval waits until you resume the run. It can stop and undo only wh
 			return nil
 		},
 		RunE: func(c *cobra.Command, typed []string) error { return a.mcp(c.Context(), dir, typed) },
-	}
+	})
 	registerDir(c, &dir)
 	return c
 }

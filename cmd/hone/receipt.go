@@ -30,20 +30,10 @@ type receiptFlags struct {
 
 func (a *app) receiptCommand() *cobra.Command {
 	var f receiptFlags
-	c := &cobra.Command{
-		Use:   "receipt [RUN]",
-		Short: "print what a run did and what checked it, for others to sign",
-		Long: `receipt prints an in-toto statement about a run: what checked it, what was wrong before and after, which
-models worked on it, what that cost, behind which walls, and the hash of the journal's last line. RUN is an id from
-hone runs, a unique prefix of one, or "last", the default.
-
-The statement is not signed: cosign or GitHub's attestations sign it. Its subject is the tree that the check saw
-last, by hone's digest of its files; with --commit it is a commit, which must have what the run wrote.`,
-		Example: `  hone receipt last --commit HEAD > receipt.json
-  git commit -m 'fix the tests' $(hone receipt --trailer | sed 's/: /=/; s/^/--trailer=/')`,
+	c := helped("receipt", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.receipt(c.Context(), f, runArg(args)) },
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.commit, "commit", "", "make `COMMIT` the subject, such as HEAD")
 	c.Flags().BoolVar(&f.trailer, "trailer", false, "print trailers for the message of a commit instead, without blanks in their values")

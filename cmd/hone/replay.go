@@ -34,23 +34,12 @@ type replayFlags struct {
 
 func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
-	c := &cobra.Command{
-		Use:   "replay [RUN]",
-		Short: "replay a run offline, in a scratch directory, and compare",
-		Long: `replay repeats a run from its record, in a scratch copy of the project. It uses the recorded replies, makes
-the edits again, and restores the recorded changes by commands. It calls no model, runs no command, and
-writes neither to the project nor to the record.
-
-replay fails unless every prompt, decision and snapshot is identical. It also detects lines of the record
-that were edited, removed or swapped. RUN is an id from hone runs, a unique prefix of one, or "last", the
-default.`,
-		Example: `  hone replay last
-  hone replay last --into /tmp/again`,
+	c := helped("replay", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.replay(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in `DIR`, which must be new or empty")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run while it is replayed")

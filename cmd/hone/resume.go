@@ -22,21 +22,7 @@ type resumeFlags struct {
 
 func (a *app) resumeCommand() *cobra.Command {
 	var f resumeFlags
-	c := &cobra.Command{
-		Use:   "resume [RUN]",
-		Short: "continue a run that stopped or died",
-		Long: `resume continues a run. It reuses recorded replies, so that you do not pay for them twice. Settings stay
-the same, but you can raise limits. If questions about changes are open, resume asks them first, on a
-terminal. If the run is done, it only prints the result again. RUN is an id from hone runs, a unique prefix
-of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
-run left them.
-
-Without a terminal, answer a question about a change with --answer DIGEST=yes or DIGEST=no, and one that the
-model asks with --answer DIGEST=TEXT. hone show prints the digest, which identifies one exact change of a file,
-or the model's words. If the file or the proposed change has changed since, resume refuses all answers with
-status 4, and changes nothing.`,
-		Example: `  hone resume last --max-tokens 10000000
-  hone resume last --answer 1f2e3d4c5b6a=yes`,
+	c := helped("resume", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.output.valid(c); err != nil {
@@ -44,7 +30,7 @@ status 4, and changes nothing.`,
 			}
 			return a.resume(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes`, DIGEST=no or DIGEST=TEXT; hone show prints the digest; repeat it for more")
 	f.Values = config.Values{}

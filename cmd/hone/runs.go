@@ -18,26 +18,12 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	var dir string
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "runs",
-		Short: "list the runs in this directory, newest first",
-		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
-On a terminal, lines are cut to its width, and a narrow one has fewer columns. With --json nothing is printed if
-there are no runs.
-
-The attempts of a run are listed below it; they work in copies of the directory.
-
-RESULT is running, died, or how the run ended, such as done, out of rounds, stuck or blocked (hone help exit-codes);
-undone if hone undo has restored the files since. A foreign run is one that you did not record on this machine. TASK is the run's check, query or task.
-
-TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
-AGE is the time since the run started. The last line shows how much disk space the runs need; hone gc deletes old
-runs.`,
+	c := helped("runs", &cobra.Command{
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
 		},
-	}
+	})
 	registerDir(c, &dir)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return c

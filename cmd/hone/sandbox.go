@@ -43,26 +43,14 @@ type sandboxFlags struct {
 
 func (a *app) sandboxCommand() *cobra.Command {
 	var f sandboxFlags
-	c := &cobra.Command{
-		Use:   "sandbox [flags] -- CMD ARGS…",
-		Short: "run a command behind the same walls as a model's commands",
-		Long: `sandbox runs a command behind the same walls as a model's commands. The command can write to the project,
-except to protected files, and can read the system's programs and your toolchains. It sees nothing else.
-It has no network, no terminal and no standard input. HOME is an empty directory that is removed
-afterwards, and only harmless variables are set. Paths are relative to --dir.
-
-The exit status is that of the command, 128+N if signal N killed it, or 127 if the program does not exist.
-hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the command.`,
-		Example: `  hone sandbox -- make test
-  hone sandbox --sandbox landlock --ro /opt/data --timeout 5m -- ./build.sh
-  hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
+	c := helped("sandbox", &cobra.Command{
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return failure.Usage("sandbox needs a command after --", "hone sandbox -- make test")
 			}
 			return a.sandbox(c.Context(), f, args)
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	f.register(c)
 	return c

@@ -38,18 +38,10 @@ type showFlags struct {
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
-	c := &cobra.Command{
-		Use:   "show [RUN]",
-		Short: "show what happened in a run, round by round",
-		Long: `show reports what happened in a run on one screen: its result, a line for each round with the files that it
-changed and the verdict of the check, what was declined or is pending, and what the run used. RUN is an id from
-hone runs, a unique prefix of one, or "last", the default.
-
-With -v, --round or --full it reports every event: the requests and replies, the tool calls and their results, the
-outcome of every edit, and the complete findings of the check.`,
+	c := helped("show", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, runArg(args)) },
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().BoolVar(&f.follow, "follow", false, "follow the run until it ends, as hone watch does; with -v every event")
 	c.Flags().IntVar(&f.round, "round", 0, "show only this round, event by event")

@@ -27,29 +27,7 @@ type trustFlags struct {
 
 func (a *app) trustCommand() *cobra.Command {
 	var f trustFlags
-	c := &cobra.Command{
-		Use:   "trust [DIR | RUN]",
-		Short: "show what a directory or a run would run and open, and trust it",
-		Long: `trust shows which programs of a directory would run and what its settings allow, and asks whether you trust
-them. Loops ask the same questions when they start, so that you rarely need this command.
-
-There are two questions. The first is about the directory's own programs: build.sh, a correctness checker, the
-hooks in abl.config.sh, and a check that .config/hone.toml names. hone asks it once, and yes also covers
-these programs when they change. The second is about settings that send files, give access or cost money:
-addresses, models, prices, walls, and the paths and variables of commands. hone asks again if such a setting
-is added or changed. Other settings, such as limits, need no trust, nor do the commands that you type.
-
-Without a terminal hone does not ask: a directory that is not trusted is an error. HONE_TRUST=1 or --trust
-accepts its programs, including a correctness checker, which runs without walls. HONE_TRUST=DIGEST accepts its
-programs, and exactly the settings whose digest trust prints: a changed setting is an error again. For several
-directories, separate the digests by commas.
-
-hone show shows a run that another user or machine recorded, but hone does not resume or undo it. trust RUN
-shows what resuming it would run and open, and asks whether you accept it.`,
-		Example: `  hone trust
-  hone trust --list
-  hone trust --revoke ~/src/project
-  hone trust last`,
+	c := helped("trust", &cobra.Command{
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -72,7 +50,7 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 			}
 			return a.trustFolder(c.Context(), args[0])
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
 	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")

@@ -26,26 +26,7 @@ type undoFlags struct {
 func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	var plan string
-	c := &cobra.Command{
-		Use:   "undo [RUN]",
-		Short: "restore the files that a run changed",
-		Long: `undo restores every file that a run changed to its state before the run, or with --to-round to its state
-at the end of a round. It undoes the model's edits and the changes by commands and agents. In a git
-repository it restores the files that git tracks or would track, in nested repositories as well; elsewhere,
-all files. RUN is an id from hone runs, a unique prefix of one, or "last", the default.
-
-If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
-a copy of their contents. undo does not change git's index, HEAD, stash and hooks, or the run's logs. It
-restores files that git ignores only if hone wrote them or [undo] include names them. It lists what it does
-not restore.
-
-With --dry-run it only prints what it would do, and the digest of this plan. --plan DIGEST carries out exactly
-this plan: if the files or the run have changed since, it restores nothing.
-
-To redo a run that you undid: hone undo RUN --to-round LAST, where LAST is the number of its last round.
-After undo --to-round, hone resume RUN continues from that round.`,
-		Example: `  hone undo last
-  hone undo last --to-round 2`,
+	c := helped("undo", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.json && !f.dryRun {
@@ -56,7 +37,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 			}
 			return a.undo(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "to-round", 0, "restore the state at the end of this round; 0 is before the first round")
 	config.SetRule(c.Flags(), "natural", "to-round")

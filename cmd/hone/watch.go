@@ -16,19 +16,12 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	var dir string
 	var verbose bool
-	c := &cobra.Command{
-		Use:   "watch [RUN]",
-		Short: "follow a run from another terminal until it ends",
-		Long: `watch, or show --follow, shows what a run has done so far, and follows it until it ends. On a terminal it shows
-a line for each round, and below them the current activity. It exits with the run's exit status, or with 5 if the run's process
-died.
-
-RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctrl-C ends watch, not the run.`,
+	c := helped("watch", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.follow(c.Context(), dir, runArg(args), !verbose)
 		},
-	}
+	})
 	registerDir(c, &dir)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every event, also on a terminal")
 	return c
