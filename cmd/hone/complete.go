@@ -15,7 +15,6 @@ import (
 	"hone/check/reader"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
@@ -149,7 +148,7 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	r, err := recorded.Open(c.Flag("dir").Value.String(), runArg(args))
+	r, err := report.Open(c.Flag("dir").Value.String(), runArg(args))
 	if err != nil {
 		return nil, directive
 	}
@@ -181,7 +180,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 		return nil, directive
 	}
 	for _, id := range slices.Backward(ids) {
-		r, err := recorded.Read(home, id)
+		r, err := report.Read(home, id)
 		if err != nil || len(r.Past.Attempts()) == 0 {
 			continue
 		}

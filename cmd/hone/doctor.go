@@ -9,7 +9,7 @@ import (
 
 	"hone/cmd/hone/doctor"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/internal/config"
 	"hone/internal/render"
 )
@@ -32,7 +32,7 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, o doctor.Options) error {
-	if last, err := recorded.Open(o.Dir, "last"); err == nil {
+	if last, err := report.Open(o.Dir, "last"); err == nil {
 		if !last.Working {
 			a.say("note", last.Incomplete())
 		}

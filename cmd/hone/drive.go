@@ -16,7 +16,6 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/web"
@@ -110,7 +109,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 
 func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Account {
 	start, _ := built.Run.Past().First().Payload.(hone.Start)
-	ended := report.Ending(&recorded.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
+	ended := report.Ending(&report.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
 	columns, _ := a.outExtent()
 	if o.json {
 		columns = 0

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -67,7 +67,7 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 	if err := checkFree(f.otlp, f.force); err != nil {
 		return err
 	}
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if err := checkFree(f.output, f.force); err != nil {
 		return err
 	}
-	home, run, err := recorded.Find(f.dir, ref)
+	home, run, err := report.Find(f.dir, ref)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@
 // what all commands share: streams, the terminal, the environment. A command parses its
 // flags, asks a package for one thing, and prints it. What needs none of these is in packages
 // below this one: kinds lists the loops, failure words hints and chooses exit statuses,
-// recorded opens a run, screen shows one that works, and report says what one did. This
+// screen shows a run that works, and report opens one and says what it did. This
 // package is larger than others because users type its commands and nothing imports them.
 package main
 

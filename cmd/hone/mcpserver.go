@@ -19,7 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/internal/child"
 	"hone/journal"
 	"hone/loop"
@@ -198,14 +198,14 @@ func (s *mcpServer) logOf(run string) string {
 }
 
 func (s *mcpServer) wait(ctx context.Context, r mcpRequest, in mcpWait) (*mcp.CallToolResult, any, error) {
-	home, run, err := recorded.Find(s.dir, in.Run)
+	home, run, err := report.Find(s.dir, in.Run)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer home.Close()
 	printed := &logTail{file: s.logOf(run)}
 	end := time.Now().Add(time.Duration(min(max(0, cmp.Or(in.Seconds, 60)), 600)) * time.Second)
-	for said := 0; recorded.Working(home, run); {
+	for said := 0; report.Working(home, run); {
 		for _, line := range printed.lines() {
 			said++
 			if token := r.Params.GetProgressToken(); token != nil {
@@ -265,7 +265,7 @@ func (s *mcpServer) shown(ctx context.Context, run string) (*mcp.CallToolResult,
 
 // own opens a run that a server in this directory has started.
 func (s *mcpServer) own(ref string) (home *journal.Home, run string, err error) {
-	if home, run, err = recorded.Find(s.dir, ref); err != nil {
+	if home, run, err = report.Find(s.dir, ref); err != nil {
 		return nil, "", err
 	}
 	if s.logOf(run) == "" {
@@ -281,7 +281,7 @@ func (s *mcpServer) stop(_ context.Context, _ mcpRequest, in mcpRun) (*mcp.CallT
 		return nil, nil, err
 	}
 	defer home.Close()
-	if !recorded.Working(home, run) {
+	if !report.Working(home, run) {
 		return mcpText(fmt.Sprintf("run %s has ended already", run)), nil, nil
 	}
 	if err := home.SignalHolder(syscall.SIGTERM); err != nil && !errors.Is(err, journal.ErrNoHolder) {

@@ -13,7 +13,7 @@ import (
 
 	"hone/check"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -90,7 +90,7 @@ type journalReceipt struct {
 }
 
 func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	return err
 }
 
-func receiptOf(r *recorded.Run, end history.End) receipt {
+func receiptOf(r *report.Run, end history.End) receipt {
 	past := r.Past
 	n := story.NumbersOf(past, past.Ledger(), 0)
 	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind,
@@ -165,7 +165,7 @@ func receiptOf(r *recorded.Run, end history.End) receipt {
 }
 
 // committed returns the id of a commit that has all files as the run left them.
-func committed(ctx context.Context, r *recorded.Run, revision string) (string, error) {
+func committed(ctx context.Context, r *report.Run, revision string) (string, error) {
 	repo, err := git.OpenAt(r.Home.Workspace())
 	if err != nil {
 		return "", failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+r.ID+", whose subject is the tree")

@@ -15,7 +15,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
@@ -47,7 +47,7 @@ func (a *app) replayCommand() *cobra.Command {
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	home, run, err := recorded.Find(f.dir, ref)
+	home, run, err := report.Find(f.dir, ref)
 	if err != nil {
 		return err
 	}

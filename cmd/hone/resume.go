@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/undo"
+	"hone/harness/runs"
 	"hone/internal/config"
+	"hone/journal"
 	"hone/loop"
 )
 
@@ -44,7 +47,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err := a.openLog(f.output.log); err != nil {
 		return err
 	}
-	run, err := recorded.ForChange(ctx, f.dir, ref, "resume")
+	run, err := openForChange(ctx, f.dir, ref, "resume")
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	notes, err := undo.Place(ctx, run)
+	notes, err := placeRun(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -75,4 +78,28 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	defer s.Close()
 	_, err = a.drive(ctx, s, f.output)
 	return err
+}
+
+// openForChange opens a run for a command that changes its workspace. It does not follow the name
+// of an attempt to its copy, as [report.Find] does, because the user may mean their own files.
+func openForChange(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
+	run, err := runs.Find(ctx, dir, ref)
+	if err == nil {
+		return run, nil
+	}
+	home, none := runs.Open(dir)
+	if none != nil {
+		return nil, err
+	}
+	defer home.Close()
+	var missing *journal.NotFoundError
+	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
+		return nil, err
+	}
+	found, none := attempts.Find(home, ref)
+	if none != nil {
+		return nil, err
+	}
+	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
+		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -54,7 +53,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 	for _, id := range slices.Backward(ids) {
 		s := report.Summarize(home, id, id == working, foreign)
 		if s.Result == "died" {
-			r := recorded.Run{Home: home, ID: id, Past: s.Past}
+			r := report.Run{Home: home, ID: id, Past: s.Past}
 			a.say("note", r.Incomplete())
 		}
 		s.Past = nil // a list of many runs does not need them all

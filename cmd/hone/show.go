@@ -14,7 +14,6 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/history"
@@ -55,7 +54,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) show(ctx context.Context, f showFlags, ref string) error {
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	return nil
 }
 
-func (f showFlags) fit(r *recorded.Run) error {
+func (f showFlags) fit(r *report.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	selected := f.json || f.diff || f.round != 0 || f.full
 	switch {
@@ -121,7 +120,7 @@ func (f showFlags) fit(r *recorded.Run) error {
 }
 
 // Live, on a terminal, finished rounds fold, and live lines say what is going on.
-func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transcript {
+func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcript {
 	limits := r.Past.Limits()
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
 	t.Columns, _ = a.outExtent()
@@ -148,7 +147,7 @@ func (a *app) showJSON(past *history.Past, round int) error {
 
 // It is a patch that "git apply" accepts; round 0 means the whole run. On a terminal it is coloured, and control characters are
 // escaped. Files that the loop itself writes for the user are left out.
-func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
+func (a *app) showDiff(ctx context.Context, r *report.Run, round int) error {
 	deltas, err := r.Past.AllChanges(r.Home.Get)
 	if round != 0 {
 		deltas, err = r.Past.Changes(round, r.Home.Get)
@@ -198,7 +197,7 @@ func (a *app) showHTML(ctx context.Context, o report.Account, name string) error
 			render.Count(len(p.All)-n, "round"), journal.ShortRun(o.ID))
 	}
 	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
-		row := page.RunOf(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
+		row := page.RunOf(report.Summarize(home, a.Run, report.Working(home, a.Run), nil))
 		row.Link = "" // nothing serves it
 		return row
 	})

@@ -9,8 +9,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/undo"
 	"hone/harness"
 	"hone/internal/config"
 )
@@ -49,7 +47,7 @@ func (a *app) undoCommand() *cobra.Command {
 }
 
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	run, err := recorded.ForChange(ctx, f.dir, ref, "undo")
+	run, err := openForChange(ctx, f.dir, ref, "undo")
 	if err != nil {
 		return err
 	}
@@ -58,31 +56,30 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.say("note", failure.NoticeText(n))
 	}
 	run.Journal.Observe(a.observer)
-	plan, err := undo.PlanFor(ctx, run, f.round, !f.dryRun && f.plan == nil)
+	plan, err := planUndo(ctx, run, f.round, !f.dryRun && f.plan == nil)
 	if err != nil {
 		return err
 	}
 	a.sayNotes(plan.Notes)
-	if f.plan != nil {
-		if err := plan.MustBe(*f.plan); err != nil {
-			return err
-		}
+	if f.plan != nil && *f.plan != plan.digest() {
+		return failure.Usage("nothing was undone, because the files or the run have changed since the preview",
+			fmt.Sprintf("preview it again: hone undo %s%s --dry-run", plan.named, toRound(plan.Round)))
 	}
 	if f.dryRun {
-		preview, err := plan.Preview(ctx)
+		preview, err := plan.preview(ctx)
 		if err != nil {
 			return err
 		}
 		if f.json {
 			return json.NewEncoder(a.out).Encode(preview)
 		}
-		lines, err := plan.PreviewLines(preview, f.force)
+		lines, err := plan.previewLines(preview, f.force)
 		for _, line := range lines {
 			fmt.Fprintln(a.out, line)
 		}
 		return err
 	}
-	done, err := plan.CarryOut(ctx, f.force, harness.KnownKeys(a.env))
+	done, err := plan.carryOut(ctx, f.force, harness.KnownKeys(a.env))
 	for _, lost := range done.Lost {
 		a.say("error", lost)
 		a.exit = failure.ExitStatus(hone.KindBlocked) // if anything, not all files were restored

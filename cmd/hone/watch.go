@@ -8,7 +8,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/journal"
 )
@@ -31,7 +30,7 @@ const watchInterval = 300 * time.Millisecond
 
 // It also ends when no process works on the run.
 func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
-	home, run, err := recorded.Find(dir, ref)
+	home, run, err := report.Find(dir, ref)
 	if err != nil {
 		return err
 	}
@@ -43,13 +42,13 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 		}
 	}()
 	for read := int64(0); ; {
-		working := recorded.Working(home, run) // before reading, so that nothing it still writes is missed
+		working := report.Working(home, run) // before reading, so that nothing it still writes is missed
 		size, err := home.Size(run)
 		if err != nil {
 			return err
 		}
 		if size != read {
-			r, err := recorded.Read(home, run)
+			r, err := report.Read(home, run)
 			if err != nil {
 				return err
 			}

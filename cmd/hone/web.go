@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/sandbox"
@@ -35,7 +35,7 @@ func (a *app) webCommand() *cobra.Command {
 			}
 			page := ""
 			if len(args) > 0 {
-				home, run, err := recorded.Find(dirs[0], args[0])
+				home, run, err := report.Find(dirs[0], args[0])
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-// Package report says on a terminal what a run did: how it ended and what to type next
+// Package report opens the run that a command line names ([Open]), and says on a terminal what it did: how it ended and what to type next
 // ([Account.Print]), all of it on one screen ([Account.Lines]), event by event ([Transcript]),
 // and its line in the list of runs ([Summary]). [Use] says how much disk space the runs of a
 // directory need.
@@ -21,7 +21,6 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -32,7 +31,7 @@ import (
 
 // Account is what a run did, in facts.
 type Account struct {
-	*recorded.Run
+	*Run
 	End      hone.End // zero if the run has none
 	Ended    bool     // and no process works on it
 	Standing story.Standing
@@ -48,7 +47,7 @@ type Account struct {
 }
 
 // Of returns what a recorded run did.
-func Of(r *recorded.Run) Account {
+func Of(r *Run) Account {
 	last := r.Past.Last()
 	active := time.Duration(last.Active) * time.Millisecond
 	if r.Working {
@@ -65,7 +64,7 @@ func (a Account) Rounds() []story.Round {
 }
 
 // Its files and rounds are missing.
-func account(r *recorded.Run, active time.Duration) Account {
+func account(r *Run, active time.Duration) Account {
 	end, ended := r.Past.End()
 	return Account{Run: r, End: end, Ended: ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
 		Numbers: story.NumbersOf(r.Past, attempts.Spent(r.Home, r.ID, r.Past), active), Loop: kinds.Recorded(r.Start)}
@@ -73,7 +72,7 @@ func account(r *recorded.Run, active time.Duration) Account {
 
 // Ending returns how a run has just ended; with its files if they are wanted. If it changed the
 // tree and there is nothing else to do, the user reviews that next.
-func Ending(r *recorded.Run, end hone.End, active time.Duration, files bool) Account {
+func Ending(r *Run, end hone.End, active time.Duration, files bool) Account {
 	a := account(r, active)
 	a.End, a.Ended = end, true
 	if files {

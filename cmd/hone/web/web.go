@@ -35,7 +35,6 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/journal"
 	"hone/sandbox"
@@ -248,8 +247,8 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		home, err := s.find(name)
 		if err == nil {
 			defer home.Close()
-			var run *recorded.Run
-			if run, err = recorded.Read(home, name); err == nil {
+			var run *report.Run
+			if run, err = report.Read(home, name); err == nil {
 				both = append(both, page.Page{Account: report.Of(run)})
 				continue
 			}

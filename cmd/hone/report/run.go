@@ -1,12 +1,7 @@
-// Package recorded opens the runs that a command line names.
-//
-// [Open] reads a run to show it, also if it works in the copy of an attempt. [ForChange]
-// locks the workspace of a run that a command is about to change.
-package recorded
+package report
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -125,30 +120,6 @@ func (r *Run) Resume() string {
 func Working(home *journal.Home, id string) bool {
 	holder, ok := home.LockedRun()
 	return ok && holder == id
-}
-
-// ForChange opens a run for a command that changes its workspace. It does not follow the name
-// of an attempt to its copy, as [Find] does, because the user may mean their own files.
-func ForChange(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
-	run, err := runs.Find(ctx, dir, ref)
-	if err == nil {
-		return run, nil
-	}
-	home, none := runs.Open(dir)
-	if none != nil {
-		return nil, err
-	}
-	defer home.Close()
-	var missing *journal.NotFoundError
-	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
-		return nil, err
-	}
-	found, none := attempts.Find(home, ref)
-	if none != nil {
-		return nil, err
-	}
-	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
-		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
 }
 
 // It is empty if err is another error.

@@ -1,13 +1,12 @@
-// Package undo restores the files that a run changed.
-//
-// [PlanFor] finds what an undo would restore, [Plan.Preview] says it, and [Plan.CarryOut] restores it.
-// [Place] brings the files of an imported run into the tree before the run is resumed.
-package undo
+package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ import (
 	"hone/workspace/secret"
 )
 
-// Plan is what an undo of a run would do.
-type Plan struct {
+// undoPlan is what an undo of a run would do.
+type undoPlan struct {
 	*history.Reversal
 	Notes []string // what was done to find it
 
@@ -30,11 +29,11 @@ type Plan struct {
 	named string // the run for a command line
 }
 
-// PlanFor returns what an undo of a run to the end of a round would restore; round 0 is before
+// planUndo returns what an undo of a run to the end of a round would restore; round 0 is before
 // the first. If the run was imported, round is not 0, and place is true, it first restores the
 // files as the run left them.
-func PlanFor(ctx context.Context, run *runs.Recorded, round int, place bool) (*Plan, error) {
-	p := &Plan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
+func planUndo(ctx context.Context, run *runs.Recorded, round int, place bool) (*undoPlan, error) {
+	p := &undoPlan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
 	rounds := run.Past.State().Round
 	var err error
 	switch {
@@ -43,7 +42,7 @@ func PlanFor(ctx context.Context, run *runs.Recorded, round int, place bool) (*P
 	case round == 0 || !place:
 		err = checkPlaced(ctx, run)
 	default:
-		p.Notes, err = Place(ctx, run)
+		p.Notes, err = placeRun(ctx, run)
 	}
 	if err != nil {
 		return nil, err
@@ -52,20 +51,20 @@ func PlanFor(ctx context.Context, run *runs.Recorded, round int, place bool) (*P
 	return p, err
 }
 
-// Done is what an undo did.
-type Done struct {
+// undoDone is what an undo did.
+type undoDone struct {
 	Lines []string // for the user
 	Lost  []string // which files cannot be restored, and why
 }
 
-func (d *Done) say(format string, args ...any) {
+func (d *undoDone) say(format string, args ...any) {
 	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
 }
 
-// CarryOut restores the files. With force it overwrites files that were changed after the run,
+// carryOut restores the files. With force it overwrites files that were changed after the run,
 // and keeps a copy of them. keys are values of which no file's contents are recorded. With an
-// error, Done says what was done before it.
-func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Done, err error) {
+// error, done says what was done before it.
+func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (done undoDone, err error) {
 	before, redo, undone := p.run.Past.Last().Time, redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
 	if len(p.Conflicts) > 0 && !force {
 		return done, p.conflictError()
@@ -158,7 +157,7 @@ func occupiedError(err error, run string, round int) error {
 		Hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-func (p *Plan) unrestorableLines() (lines []string) {
+func (p *undoPlan) unrestorableLines() (lines []string) {
 	for _, c := range p.Conflicts {
 		if c.Lost {
 			lines = append(lines, fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
@@ -167,7 +166,7 @@ func (p *Plan) unrestorableLines() (lines []string) {
 	return lines
 }
 
-func (p *Plan) conflictError() error {
+func (p *undoPlan) conflictError() error {
 	f := &failure.Error{Kind: hone.KindBlocked, Each: p.unrestorableLines(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
 		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
 	advice := " restores the others"
@@ -194,14 +193,14 @@ func toRound(round int) string {
 	return fmt.Sprintf(" --to-round %d", round)
 }
 
-func (p *Plan) when() string {
+func (p *undoPlan) when() string {
 	if p.Round > 0 {
 		return fmt.Sprintf("at the end of round %d", p.Round)
 	}
 	return "before the run"
 }
 
-func (p *Plan) nothing() []string {
+func (p *undoPlan) nothing() []string {
 	run := p.run.Journal.Run()
 	switch {
 	case len(p.Conflicts) > 0:
@@ -218,7 +217,7 @@ func (p *Plan) nothing() []string {
 
 // It is the last run before this one that changed files and was not undone; empty if none did, or if that cannot be known
 // because a run cannot be read.
-func (p *Plan) earlier() string {
+func (p *undoPlan) earlier() string {
 	home := p.run.Home
 	all, _ := home.Runs()
 	for _, id := range slices.Backward(all) {
@@ -251,4 +250,58 @@ func itWas(n int) string {
 		return "it was"
 	}
 	return "they were"
+}
+
+// undoPreview is what an undo would do.
+type undoPreview struct {
+	Run       string             `json:"run"`
+	Round     int                `json:"round"`
+	Plan      string             `json:"plan"` // its digest
+	Restored  []string           `json:"restored"`
+	Conflicts []history.Conflict `json:"conflicts"` // in the way of all of it, without force
+	Left      []string           `json:"left"`      // a line for each change that it leaves alone
+}
+
+func (p *undoPlan) preview(ctx context.Context) (undoPreview, error) {
+	left, err := p.leftLines(ctx, p.Restorable, p.run.Past.Last().Time)
+	return undoPreview{p.run.Journal.Run(), p.Round, p.digest(), notNull(p.Restorable), notNull(p.Conflicts), notNull(left)}, err
+}
+
+// JSON does not write it as null.
+func notNull[T any](list []T) []T { return append([]T{}, list...) }
+
+// It identifies what the undo would do.
+func (p *undoPlan) digest() string {
+	b, _ := json.Marshal([]any{p.run.Journal.Run(), p.run.Journal.Head(), p.Round, p.Restorable, p.Conflicts, p.Outside, p.Doubtful, p.Own}) // texts and numbers only
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}
+
+// previewLines returns a preview for the terminal. The error is that of [undoPlan.carryOut] if files are
+// in the way.
+func (p *undoPlan) previewLines(v undoPreview, force bool) (lines []string, err error) {
+	forced, files := "", map[string]string{}
+	for _, path := range v.Restored {
+		files[path] = ""
+	}
+	if len(p.Conflicts) > 0 {
+		if !force {
+			return nil, p.conflictError()
+		}
+		forced = " --force"
+	}
+	for _, c := range p.Conflicts {
+		if !c.Lost {
+			files[c.Path] = fmt.Sprintf(" (overwritten: %s; a copy is kept)", c.Why)
+		}
+	}
+	n := len(files)
+	if n == 0 {
+		return slices.Concat(p.nothing(), p.unrestorableLines(), v.Left), nil
+	}
+	lines = append(lines, fmt.Sprintf("would restore %s as %s %s:", render.Count(n, "file"), itWas(n), p.when()))
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		lines = append(lines, "  "+render.Line(path)+files[path])
+	}
+	return slices.Concat(lines, p.unrestorableLines(), v.Left,
+		[]string{fmt.Sprintf("to undo exactly this: hone undo %s%s%s --plan %s", p.named, toRound(p.Round), forced, v.Plan)}), nil
 }
