@@ -22,6 +22,7 @@ import (
 	"hone/group"
 	"hone/harness/runs"
 	"hone/internal/config"
+	"hone/internal/render"
 	"hone/loop"
 )
 
@@ -141,7 +142,11 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 		}
 		return casesError(err)
 	}
-	a.announce(p, f)
+	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
+	if recorded := len(p.Record.Of(p.tries)); recorded > 0 {
+		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
+	}
+	fmt.Fprintln(a.err, text)
 	stopped, err := p.Run(ctx, p.tries)
 	return a.report(ctx, f, p, stopped, err)
 }

@@ -159,15 +159,6 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	return limits, n, a.host().CanOpen(l)
 }
 
-func (a *app) announce(p *plan, f evalFlags) {
-	recorded := len(p.Record.Of(p.tries))
-	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
-	if recorded > 0 {
-		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
-	}
-	fmt.Fprintln(a.err, text)
-}
-
 func countOf(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
