@@ -87,7 +87,11 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 		if key.Value == "" {
 			continue
 		}
-		theirs, err := isTracked(folder, key.File)
+		repo, err := listing.Repository(folder, folder)
+		theirs := repo == nil // without git nothing says whose the file is
+		if err == nil && repo != nil {
+			theirs, err = repo.Tracks(context.Background(), filepath.Join(folder, key.File))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -97,14 +101,6 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 		}
 	}
 	return settings, nil
-}
-
-func isTracked(folder, file string) (bool, error) {
-	repo, err := listing.Repository(folder, folder)
-	if repo == nil || err != nil {
-		return err == nil, err // without git nothing says whose the file is
-	}
-	return repo.Tracks(context.Background(), filepath.Join(folder, file))
 }
 
 // Trusted returns nil if the user trusts what a folder needs: by an earlier answer, by

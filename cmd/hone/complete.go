@@ -75,7 +75,16 @@ func (a *app) completeWords(c *cobra.Command) {
 	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
-		c.ValidArgsFunction = withTopics(c.ValidArgsFunction)
+		commands := c.ValidArgsFunction
+		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			words, directive := commands(c, args, word)
+			for _, t := range topics() {
+				if len(args) == 0 && strings.HasPrefix(t.Name(), word) {
+					words = append(words, cobra.CompletionWithDesc(t.Name(), t.Short))
+				}
+			}
+			return words, directive
+		}
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
 	for _, sub := range c.Commands() {
@@ -273,16 +282,4 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 		names = append(names, "command/"+name)
 	}
 	return names
-}
-
-func withTopics(commands cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		words, directive := commands(c, args, word)
-		for _, t := range topics() {
-			if len(args) == 0 && strings.HasPrefix(t.Name(), word) {
-				words = append(words, cobra.CompletionWithDesc(t.Name(), t.Short))
-			}
-		}
-		return words, directive
-	}
 }

@@ -180,10 +180,15 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 	if err != nil {
 		return err
 	}
-	k, ok := evalLoop(c, base)
-	if !ok {
+	name, all := c.Loop, evalLoops()
+	if c.Run != "" {
+		name = base.Start.Loop
+	}
+	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })
+	if i < 0 || c.Loop != "" && c.Loop != name {
 		return p.suite.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which eval cannot repeat", base.Start.Loop), "remove loop, or name another run")
 	}
+	k := all[i]
 	if err := a.checkFileArgs(p.suite, c, k); err != nil {
 		return err
 	}
@@ -210,7 +215,11 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 			continue // the key of the model is not needed
 		}
 		if err := a.prepareJob(ctx, f, p, job, k); err != nil {
-			return aboutJob(job, err)
+			at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
+			if f, ok := failure.Explain(err, ""); ok {
+				return &failure.Error{Kind: f.Kind, Why: at + f.Error(), Hint: f.Hint}
+			}
+			return fmt.Errorf("%s%w", at, err)
 		}
 	}
 	return nil
@@ -234,12 +243,4 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 		args = append(args, "--check", c.Check)
 	}
 	return slices.Concat(args, c.Args, typed, again), nil
-}
-
-func aboutJob(job *eval.Job, err error) error {
-	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
-	if f, ok := failure.Explain(err, ""); ok {
-		return &failure.Error{Kind: f.Kind, Why: at + f.Error(), Hint: f.Hint}
-	}
-	return fmt.Errorf("%s%w", at, err)
 }

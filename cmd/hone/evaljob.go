@@ -66,20 +66,6 @@ func evalLoops() (all []loop.Kind) {
 	return all
 }
 
-// It is false if no case can use the loop of the run.
-func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
-	name := c.Loop
-	if c.Run != "" {
-		name = base.Start.Loop
-	}
-	all := evalLoops()
-	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })
-	if i < 0 || c.Loop != "" && c.Loop != name {
-		return loop.Kind{}, false
-	}
-	return all[i], true
-}
-
 // All that its loop would check is checked before anything is sent: flags, configuration, trust and the model's key.
 func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
 	top := filepath.Join(p.Cache, "tree")
@@ -117,14 +103,25 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		args = k.Rewrite(args)
 	}
 	c := a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, lf *loopFlags, args []string) error {
-		limits, needs, err := a.checkStart(ctx, k, l, lf, c.Flags().Changed, args)
+		in, err := a.input(k, l, lf, c.Flags().Changed, args)
+		if err != nil {
+			return err
+		}
+		defer in.Tree.Close()
+		limits, err := l.Resolve(ctx, in)
+		if err == nil {
+			n, err = a.startNeeds(in.Root, in.File, in.Flags, k)
+		}
+		if err == nil {
+			err = a.host().CanOpen(l) // which asks no model
+		}
 		if err != nil {
 			return err
 		}
 		if err := loop.CheckOfCopies(l.Shared().Check, job.Base.Origin, ".", "tries"); err != nil {
 			return err
 		}
-		n, job.Limits = needs, group.LimitsOf(limits)
+		job.Limits = group.LimitsOf(limits)
 		job.JudgeWall = []string{"--sandbox", l.Shared().Walls.Wall} // the network stays off
 		if l.Shared().Walls.Absent {
 			job.JudgeWall[1] = string(sandbox.NoWall)
@@ -141,22 +138,6 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 	c.SetFlagErrorFunc(flagError)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	return n, c.ExecuteContext(ctx)
-}
-
-// It asks no model and writes nothing.
-func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (limits hone.Limits, n harness.Needs, err error) {
-	in, err := a.input(k, l, f, changed, args)
-	if err != nil {
-		return limits, n, err
-	}
-	defer in.Tree.Close()
-	if limits, err = l.Resolve(ctx, in); err != nil {
-		return limits, n, err
-	}
-	if n, err = a.startNeeds(in.Root, in.File, in.Flags, k); err != nil {
-		return limits, n, err
-	}
-	return limits, n, a.host().CanOpen(l)
 }
 
 func countOf(n int, one, more string) string {

@@ -52,7 +52,14 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 		return err
 	}
 	defer home.Close()
-	j, start, err := playback(home, run)
+	j, err := home.OpenReplay(run)
+	if err != nil {
+		return failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
+	}
+	start, err := runs.Started(run, j.Remaining())
+	if err == nil {
+		err = runs.CheckWhole(run, start)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,18 +98,6 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	}
 	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()), f.into)
 	return nil
-}
-
-func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
-	j, err := home.OpenReplay(run)
-	if err != nil {
-		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
-	}
-	start, err := runs.Started(run, j.Remaining())
-	if err == nil {
-		err = runs.CheckWhole(run, start)
-	}
-	return j, start, err
 }
 
 // It is into, or if that is empty a temporary one. remove removes only the temporary one.

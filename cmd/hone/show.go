@@ -69,7 +69,15 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	case f.follow:
 		return a.follow(ctx, f.dir, ref, !f.verbose)
 	case f.json:
-		return a.showJSON(r.Past, f.round)
+		for _, e := range r.Past.Events() {
+			if f.round != 0 && e.Round() != f.round {
+				continue
+			}
+			if _, err := fmt.Fprintf(a.out, "%s\n", eventLine(e)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case f.diff:
 		return a.showDiff(ctx, r, f.round)
 	case f.markdown:
@@ -132,17 +140,6 @@ func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcri
 	t.Screen = screen.New(a.out, options)
 	t.Screen.Say("run %s: %s with %s in %s, started %s", r.ID, r.Start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(r.Start), r.Start), " and "), r.Start.Dir, r.Past.First().Time.Local().Format("2006-01-02 15:04:05"))
 	return t
-}
-
-func (a *app) showJSON(past *history.Past, round int) error {
-	for _, e := range past.Events() {
-		if round == 0 || e.Round() == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", eventLine(e)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // It is a patch that "git apply" accepts; round 0 means the whole run. On a terminal it is coloured, and control characters are

@@ -70,7 +70,14 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 		return done, p.conflictError()
 	}
 	done.Lost = p.unrestorableLines()
-	p.Unstored = unstored(p.run, keys)
+	guard := &secret.Guard{Known: keys}
+	p.Unstored = func(e workspace.Entry) bool { // the run leaves out the same: large files, and those with a provider's key (ruling G6)
+		if p.run.MaxFile > 0 && e.Size > p.run.MaxFile {
+			return true
+		}
+		content, _, err := p.run.Tree.Read(e.Path)
+		return err == nil && guard.HoldsKey(content)
+	}
 	kept, err := p.Restore(ctx, force)
 	if err != nil {
 		return done, occupiedError(err, p.named, p.Round)
@@ -112,18 +119,6 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 	}
 	done.say("%s", next)
 	return done, nil
-}
-
-// The run leaves out the same: large files, and those with a provider's key (ruling G6).
-func unstored(run *runs.Recorded, keys []string) func(workspace.Entry) bool {
-	guard := &secret.Guard{Known: keys}
-	return func(e workspace.Entry) bool {
-		if run.MaxFile > 0 && e.Size > run.MaxFile {
-			return true
-		}
-		content, _, err := run.Tree.Read(e.Path)
-		return err == nil && guard.HoldsKey(content)
-	}
 }
 
 // It is -1 if no round ended with the tree before the undo, because the run was interrupted in a round.

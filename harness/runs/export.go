@@ -148,38 +148,27 @@ func (x *Export) Collect(ctx context.Context, withheld func(path string, content
 		if there[n.Name] {
 			continue
 		}
-		secret, err := x.secretPaths(n, func(path string, content []byte) bool {
-			there[n.Name] = there[n.Name] || git.IsBlob(blobs[path], content)
-			return withheld(path, content)
-		})
-		if err != nil {
-			return err
+		stays := false
+		if len(n.Paths) > 0 {
+			content, err := x.home.Get(n.Name)
+			if err != nil {
+				return incompleteError(err)
+			}
+			for _, path := range n.Paths {
+				secret := withheld(path, content)
+				if secret {
+					x.Withheld = append(x.Withheld, path)
+				}
+				stays = stays || secret || git.IsBlob(blobs[path], content)
+			}
 		}
-		x.Withheld = append(x.Withheld, secret...)
-		if secret == nil && !there[n.Name] {
+		if !stays {
 			x.needs = append(x.needs, n)
 		}
 	}
 	slices.Sort(x.Withheld)
 	x.Withheld, x.Objects = slices.Compact(x.Withheld), len(x.needs)
 	return nil
-}
-
-// The contents must stay here for these paths; nil if they need not.
-func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) bool) (secret []string, err error) {
-	if len(n.Paths) == 0 {
-		return nil, nil
-	}
-	content, err := x.home.Get(n.Name)
-	if err != nil {
-		return nil, incompleteError(err)
-	}
-	for _, path := range n.Paths {
-		if withheld(path, content) {
-			secret = append(secret, path)
-		}
-	}
-	return secret, nil
 }
 
 // Write writes the bundle. version is that of this program.

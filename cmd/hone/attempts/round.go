@@ -199,10 +199,17 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 			defer g.mu.Unlock()
 			if err != nil && !errors.Is(err, group.ErrShort) && !errors.Is(err, context.Canceled) {
 				g.fail(err)
-			} else if a.out.End().Kind == hone.KindDone && (first == nil || a.beats(first)) {
-				if first = a; a.score() == nil {
-					stop() // with a number as the judge, the best of all wins
-				}
+				return
+			}
+			if a.out.End().Kind != hone.KindDone {
+				return
+			}
+			score := a.score()
+			if first == nil || score != nil && first.score() != nil && score.Better(score.Best, first.score().Best) {
+				first = a
+			}
+			if score == nil {
+				stop() // with a number as the judge, the best of all wins
 			}
 		})
 	}
@@ -218,12 +225,6 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 
 // score is the number of an attempt that is done; nil if its loop has none.
 func (a *attempt) score() *history.Score { return a.out.Past.State().Score }
-
-// beats reports whether an attempt has a better number than another.
-func (a *attempt) beats(o *attempt) bool {
-	mine, other := a.score(), o.score()
-	return mine != nil && other != nil && mine.Better(mine.Best, other.Best)
-}
 
 // The caller has locked g.
 func (g *contest) fail(err error) {

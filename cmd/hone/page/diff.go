@@ -117,7 +117,15 @@ func highlighted(l line) template.HTML {
 	b.WriteString(template.HTMLEscapeString(l.Text[:1]))
 	text, at := l.Text[1:], 0
 	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
-		kind := tokenClass(text, m)
+		kind := ""
+		for i, name := range []string{"rem", "str", "num"} {
+			if m[2*i+2] >= 0 {
+				kind = name
+			}
+		}
+		if kind == "" && slices.Contains(keywords, text[m[0]:m[1]]) {
+			kind = "key"
+		}
 		if kind == "" {
 			continue
 		}
@@ -127,18 +135,6 @@ func highlighted(l line) template.HTML {
 	}
 	b.WriteString(template.HTMLEscapeString(text[at:]))
 	return template.HTML(b.String())
-}
-
-func tokenClass(text string, m []int) string {
-	for i, name := range []string{"rem", "str", "num"} {
-		if m[2*i+2] >= 0 {
-			return name
-		}
-	}
-	if slices.Contains(keywords, text[m[0]:m[1]]) {
-		return "key"
-	}
-	return ""
 }
 
 var keywords = strings.Fields(`abstract as async await bool break case catch chan class const continue def default defer del do elif else enum except export

@@ -163,7 +163,13 @@ func (a Account) Notes() []string {
 		return notes
 	}
 	if !a.Asked {
-		notes = append(notes, questionNotes(a.ID, waitingQuestions(a.Past, a.End.Kind))...)
+		for _, q := range waitingQuestions(a.Past, a.End.Kind) {
+			text := fmt.Sprintf("%s waits for your decision: %s", q.Path, q.Reason)
+			if q.Asks != "" {
+				text = "the model asks: " + q.Asks
+			}
+			add(fmt.Sprintf("%s (question %s)", text, ShortDigest(a.ID, q)))
+		}
 	}
 	now := a.Past.Last().Time
 	if a.Working {

@@ -40,19 +40,6 @@ func waitingQuestions(past *history.Past, end hone.Kind) []history.Question {
 	return slices.DeleteFunc(past.Waiting(), func(q history.Question) bool { return q.Asks == "" })
 }
 
-// questionNotes lists the questions of a run that wait for the user.
-func questionNotes(run string, waiting []history.Question) []string {
-	var notes []string
-	for _, q := range waiting {
-		if q.Asks != "" {
-			notes = append(notes, fmt.Sprintf("the model asks: %s (question %s)", q.Asks, ShortDigest(run, q)))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, ShortDigest(run, q)))
-	}
-	return notes
-}
-
 // answerLine is the command that answers the first of these questions without a terminal; empty if
 // there is none.
 func answerLine(home *journal.Home, run string, waiting []history.Question) string {
