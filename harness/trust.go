@@ -128,7 +128,9 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()}) {
 			return h.untrustedSettings(n, open)
 		}
-		r.Settings = append(r.Settings, r.untrusted(n.lines())...)
+		for _, s := range open {
+			r.Settings = append(r.Settings, s.String())
+		}
 		h.record(r)
 	}
 	return nil
@@ -167,8 +169,7 @@ func (h Host) Untrusted(n Needs) []config.Opening {
 }
 
 func (n Needs) untrusted(r TrustRecord) []config.Opening {
-	missing := r.untrusted(n.lines())
-	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return !slices.Contains(missing, s.String()) })
+	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return slices.Contains(r.Settings, s.String()) })
 }
 
 func (h Host) ask(ctx context.Context, q TrustQuestion) bool {

@@ -24,17 +24,6 @@ type TrustRecord struct {
 	Settings []string `json:"settings,omitempty"` // trusted settings, one line each
 }
 
-func (r TrustRecord) untrusted(settings []string) []string {
-	var missing []string
-	for _, s := range settings {
-		if !slices.Contains(r.Settings, s) {
-			missing = append(missing, s)
-		}
-	}
-	return missing
-}
-
-// trustDigest returns a digest of settings, which does not depend on their order.
 func trustDigest(settings []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(settings)), "\n")))
 	return hex.EncodeToString(sum[:])

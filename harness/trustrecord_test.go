@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"hone/internal/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,11 +59,12 @@ func TestDamagedRecord(t *testing.T) {
 }
 
 func TestUntrusted(t *testing.T) {
-	r := TrustRecord{Settings: []string{"a = 1", "b = 2"}}
-	if missing := r.untrusted([]string{"b = 2", "c = 3", "a = 2"}); !slices.Equal(missing, []string{"c = 3", "a = 2"}) {
+	r := TrustRecord{Settings: []string{"f: a = 1", "f: b = 2"}}
+	set := func(key, value string) config.Opening { return config.Opening{File: "f", Key: key, Value: value} }
+	if missing := (Needs{Settings: []config.Opening{set("b", "2"), set("c", "3"), set("a", "2")}}).untrusted(r); !slices.Equal(missing, []config.Opening{set("c", "3"), set("a", "2")}) {
 		t.Error(missing)
 	}
-	if r.untrusted([]string{"a = 1"}) != nil {
+	if len((Needs{Settings: []config.Opening{set("a", "1")}}).untrusted(r)) > 0 {
 		t.Error("a setting was removed, and the rest is not trusted")
 	}
 	if trustDigest([]string{"a", "b"}) != trustDigest([]string{"b", "a"}) || trustDigest([]string{"a", "b"}) == trustDigest([]string{"a"}) {

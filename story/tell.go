@@ -368,6 +368,17 @@ func (f *Fold) tellSnapshot(o history.Snapshot) {
 	}
 }
 
+// Verb says in one word what a question is about, if that is a change of a file.
+func Verb(q history.Question) string {
+	switch {
+	case q.Delete:
+		return "Delete"
+	case !q.Before.Exists():
+		return "Create"
+	}
+	return "Change"
+}
+
 // OutageText returns when and why a model did not reply. The text is not safe to print.
 func OutageText(o history.Outage, now time.Time) string {
 	when := "since " + o.Since.Local().Format("15:04")

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/render"
+	"hone/story"
 )
 
 // Prompter asks the user at the terminal, one question per file, with the change
@@ -250,7 +251,7 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		return
 	}
 	added, removed := render.Stat(q.Old, q.New)
-	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
+	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, story.Verb(q), render.Line(q.Path))
 	reason := render.Line(q.Reason)
 	switch {
 	case q.Edited:
@@ -312,16 +313,6 @@ func (p *Prompter) close() {
 	}
 }
 
-func verbOf(q hone.Question) string {
-	switch {
-	case q.Delete:
-		return "Delete"
-	case !q.Before.Exists():
-		return "Create"
-	}
-	return "Change"
-}
-
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	defer s.lock()()
@@ -336,5 +327,5 @@ func (p *Prompter) prompt(q hone.Question) {
 	if p.Page != nil {
 		keys += "p/"
 	}
-	fmt.Fprintf(&s.text, "%s %s? [%sq/?] ", verbOf(q), render.Line(q.Path), keys)
+	fmt.Fprintf(&s.text, "%s %s? [%sq/?] ", story.Verb(q), render.Line(q.Path), keys)
 }
