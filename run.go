@@ -49,6 +49,9 @@ type Run struct {
 	// Ignored returns what changed since the run began among the files that git ignores,
 	// but for the run's own edits; a directory ends with a slash. Nil returns nothing.
 	Ignored func() []string
+	// Lost names what git's names held when the run began and no longer hold, a line each for
+	// the user; nil returns nothing.
+	Lost func() []string
 	// Before returns a manifest of the tree from an earlier run, such as
 	// [history.LastManifest], so that unchanged files need not be read again. It is
 	// called only before the run has its own manifest. If it or its result is nil,

@@ -516,7 +516,7 @@ func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
 // ignoredText names what changed among the files that git ignores; see [End].
 func (r *Run) ignoredText() string {
 	const most = 3
-	paths := r.changedIgnored()
+	paths := r.afterCommands(r.Ignored)
 	if more := len(paths) - most; more > 0 {
 		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
 	}
@@ -527,13 +527,14 @@ func (r *Run) ignoredText() string {
 	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
-func (r *Run) changedIgnored() []string {
+// afterCommands calls f, which may be nil, if the run has run commands.
+func (r *Run) afterCommands(f func() []string) []string {
 	runs := func(e history.Event) bool {
 		_, check := e.Payload.(history.CheckBegun)
 		return check || e.RunsCommand()
 	}
-	if r.Ignored == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
+	if f == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
 		return nil
 	}
-	return r.Ignored()
+	return f()
 }

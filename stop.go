@@ -142,10 +142,11 @@ func (r *Run) recordEnd(s State) (End, error) {
 	}
 	if r.Past().AtEnd() {
 		last, _ := r.Past().End()
-		end.Ignored = last.Ignored
+		end.Ignored, end.Notes = last.Ignored, last.Notes
 		return end, nil
 	}
 	end.Ignored = r.ignoredText()
+	end.Notes = append(end.Notes, r.afterCommands(r.Lost)...)
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
 }
