@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"hone"
-
 	"hone/internal/config"
 	"hone/internal/listing"
 	"hone/loop"

@@ -1,13 +1,14 @@
 package harness
 
 import (
-	"hone/internal/config"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/internal/config"
 )
 
 func TestRecords(t *testing.T) {
