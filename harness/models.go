@@ -257,6 +257,22 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	return p.open(a)
 }
 
+// Prober is a model that can find out whether its provider responds, at no
+// cost.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
+// Prober returns the prober of a model's provider; nil if it has none.
+func (h Host) Prober(m loop.Model) (Prober, error) {
+	opened, err := h.connect(m)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := opened.(Prober)
+	return p, nil
+}
+
 func (h Host) afterNoKey(p Provider) hone.Next {
 	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
 		variable, value, _ := strings.Cut(entry, "=")

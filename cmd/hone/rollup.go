@@ -21,18 +21,12 @@ import (
 
 func (a *app) rollupCommand() *cobra.Command {
 	var dir, out string
-	c := &cobra.Command{
-		Use:   "rollup",
-		Short: "print the code base as one text, as implement sends it",
-		Long: `rollup prints every file of the directory that git does not ignore. For binary files and files that look
-secret it prints only the name, and for those of not-sent in [implement] of .config/hone.toml. implement sends
-the same text, unless it is long or there is a codeRollup.txt: then it sends that. To choose its contents,
-write it with -o codeRollup.txt and edit it; write it again when the code changes.`,
+	c := helped("rollup", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
 		},
-	}
+	})
 	registerDir(c, &dir)
 	c.Flags().StringVarP(&out, "output", "o", "-", "the `FILE` to write, relative to the directory; - is stdout")
 	return c

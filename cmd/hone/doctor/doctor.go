@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/language"
@@ -172,7 +171,7 @@ func (o Options) lookAtConfig() Diagnosis {
 	if len(untrusted) > 0 {
 		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + root}
 		for _, s := range untrusted {
-			d.More = append(d.More, consent.Setting(s))
+			d.More = append(d.More, render.Line(s.InWords()))
 		}
 		return d
 	}
