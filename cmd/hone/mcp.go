@@ -12,7 +12,6 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/mcp"
 	"hone/group"
-	"hone/internal/config"
 	"hone/loop"
 )
 
@@ -64,8 +63,11 @@ func (a *app) mcp(ctx context.Context, dir string, typed []string) error {
 	return mcp.Serve(ctx, o)
 }
 
-// clientFlags returns why an agent may not give a loop these flags: it can describe the work,
-// but not what it costs or what it may do.
+// workFlags are the flags that describe the work. The others say how it is judged, what it costs,
+// or what it may do.
+var workFlags = []string{"check", "metric", "lower", "higher", "target", "confirm", "profile", "files", "query"}
+
+// clientFlags returns why an agent may not give a loop these flags.
 func (a *app) clientFlags(name string, args []string) error {
 	all := evalLoops()
 	k := all[slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })]
@@ -74,7 +76,7 @@ func (a *app) clientFlags(name string, args []string) error {
 		return err
 	}
 	for _, f := range given {
-		if group, _ := config.GroupOf(f); !slices.Contains(loop.FileFlags(), f.Name) || group == "Limits" {
+		if !slices.Contains(workFlags, f.Name) {
 			return fmt.Errorf("only the user can give --%s, after hone mcp --", f.Name)
 		}
 	}
