@@ -234,8 +234,14 @@ func flagError(c *cobra.Command, err error) error {
 	switch kind := f.Value.Type(); {
 	case kind == "duration" && notInt == nil:
 		return failure.Usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
-	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
+	case kind == "duration":
+		return failure.Usage(fmt.Sprintf("--%s %s is not a duration", f.Name, bad.GetValue()), config.DurationHint)
+	case errors.Is(err, strconv.ErrRange):
+		return failure.Usage(fmt.Sprintf("--%s %s is too large", f.Name, bad.GetValue()), helpFor(c))
+	case strings.HasPrefix(kind, "int"):
 		return failure.Usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
+	case kind == "float64":
+		return failure.Usage(fmt.Sprintf("--%s %s is not a number", f.Name, bad.GetValue()), fmt.Sprintf("--%s 2.50", f.Name))
 	}
 	return err
 }

@@ -11,7 +11,6 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/group"
-	"hone/internal/config"
 	"hone/loop"
 )
 
@@ -48,15 +47,18 @@ func (a *app) mcp(ctx context.Context, dir string, typed []string) error {
 	return s.serve(ctx)
 }
 
-// clientFlags returns why an agent may not give a loop these flags: it can describe the work,
-// but not what it costs or what it may do.
+// workFlags are the flags that describe the work. The others say how it is judged, what it costs,
+// or what it may do.
+var workFlags = []string{"check", "metric", "lower", "higher", "target", "confirm", "profile", "files", "query"}
+
+// clientFlags returns why an agent may not give a loop these flags.
 func (a *app) clientFlags(k loop.Kind, args []string) error {
 	given, err := a.onlyFlags(k, args)
 	if err != nil {
 		return err
 	}
 	for _, f := range given {
-		if group, _ := config.GroupOf(f); !slices.Contains(loop.FileFlags(), f.Name) || group == "Limits" {
+		if !slices.Contains(workFlags, f.Name) {
 			return fmt.Errorf("only the user can give --%s, after hone mcp --", f.Name)
 		}
 	}

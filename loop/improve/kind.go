@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hone"
@@ -90,8 +89,8 @@ func leastP(samples int) float64 {
 // minGain returns the smallest gain, as a part.
 func minGain(v config.Values) (float64, error) {
 	text := config.MinGain.In(v)
-	percent, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
-	if err != nil || percent < 0 || percent >= 100 {
+	percent, ok := parseNumber(strings.TrimSuffix(text, "%"))
+	if !ok || percent < 0 || percent >= 100 {
 		return 0, loop.Usage(fmt.Sprintf("--min-gain %s is not a percentage", text), "--min-gain 1%")
 	}
 	return percent / 100, nil
@@ -103,8 +102,8 @@ func target(v config.Values) (*float64, error) {
 	if text == "" {
 		return nil, nil
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	number, ok := parseNumber(text)
+	if !ok {
 		return nil, loop.Usage(fmt.Sprintf("--target %s is not a number", text), "--target 100")
 	}
 	return &number, nil
