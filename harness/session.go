@@ -342,14 +342,16 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before, s.run.OnRound, s.run.Ignored = s.lastManifest(), s.beforeRound, s.changedIgnored
+		s.run.Before, s.run.OnRound, s.run.Ignored, s.run.Lost = s.lastManifest(), s.beforeRound, s.changedIgnored, s.lost
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
 }
 
+// patience is how long an end waits for a line.
+const patience = 5 * time.Second
+
 func (s *Session) changedIgnored() []string {
-	const patience = 5 * time.Second // an end waits no longer for a line
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var edited []string
@@ -361,6 +363,19 @@ func (s *Session) changedIgnored() []string {
 		paths = slices.DeleteFunc(paths, s.run.Own)
 	}
 	return paths
+}
+
+// It is best effort: a repository that cannot be read has no lines.
+func (s *Session) lost() []string {
+	start, _ := s.run.Past().First().Payload.(hone.Start)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	repo, err := git.OpenAt(s.Dir)
+	if err != nil {
+		return nil
+	}
+	lines, _ := repo.Lost(ctx, git.Refs(start.Git))
+	return lines
 }
 
 // Build builds the session's loop. Only a built loop tells whether it has a
@@ -399,6 +414,10 @@ func (s *Session) Begin() error {
 		return err
 	}
 	s.fresh = false
+	if repo, err := git.OpenAt(s.Dir); err == nil {
+		refs, _ := repo.Refs(context.Background())
+		s.start.Git = history.Git(refs)
+	}
 	return s.run.Start(s.start)
 }
 
@@ -473,7 +492,7 @@ func (s *Session) commandConfig(line string, tree *workspace.Tree) check.Command
 // ReadOutput returns the findings in an output; see [loop.Session].
 func (s *Session) ReadOutput(tree *workspace.Tree, output string, exit int) []check.Finding {
 	c := s.commandConfig("", tree)
-	found, _ := c.Reader.Read([]byte(output), exit)
+	found := c.Reader.Read([]byte(output), exit)
 	c.Place(found)
 	return found
 }

@@ -29,6 +29,15 @@ type Start struct {
 	// Redacted means that the run's texts were replaced, so that it can only be shown; see
 	// [Redact].
 	Redacted bool `json:"redacted,omitempty"`
+	// Git is what the names of the repository held that Dir is in; the zero value is not known.
+	Git Git `json:"git,omitzero"`
+}
+
+// Git is what the names of a git repository held at one time.
+type Git struct {
+	Branch string            `json:"branch,omitempty"` // that HEAD was on; empty if it was on none
+	IDs    map[string]string `json:"ids,omitempty"`    // the objects of the branches and tags, such as "refs/heads/main"
+	Stash  []string          `json:"stash,omitempty"`  // the stashed commits, the newest first
 }
 
 // Limits bound a run. A zero field sets no bound, except Rounds.

@@ -48,6 +48,7 @@ func Redact(events []journal.Event, key []byte) ([]journal.Event, error) {
 		delete(v, "mac")
 		if v["prev"] = prev; i == 0 {
 			v["redacted"] = true
+			delete(v, "git") // its keys are names
 		}
 		line, err := json.Marshal(v)
 		if err != nil {

@@ -30,6 +30,7 @@ func TestRedact(t *testing.T) {
 	step := &journal.Identity{Round: 1, Name: "fixer"}
 	for _, e := range []journal.Entry{
 		{Type: history.TypeStart, Payload: history.Start{Version: "v1", Loop: "fix", Dir: "/" + secret, Model: "openai/m", Limits: history.Limits{Rounds: 7},
+			Git:      history.Git{Branch: secret, IDs: map[string]string{"refs/heads/" + secret: digest}},
 			Settings: json.RawMessage(`{"check": "` + secret + `", "model": {"name": "openai/m", "base_url": "` + secret + `"}, "turns": 30}`)}},
 		{Type: history.TypeNotice, Payload: history.Notice{Text: secret}},
 		{Type: history.TypeTool, Phase: journal.Begin, Step: step, Payload: history.ToolCall{Role: "fixer", Tool: "bash", Args: secret, Refused: secret}},

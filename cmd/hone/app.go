@@ -230,6 +230,9 @@ func flagError(c *cobra.Command, err error) error {
 }
 
 func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
+	if before := c.Flags().Args(); c.HasSubCommands() && len(before) > 0 { // the flag may be of a command that does not exist
+		return unknownName(c, "hone ", "command", before[0], before)
+	}
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {

@@ -166,7 +166,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Walls, err = harness.ResolveWalls(v, o.Root); err != nil {
 		return o, err
 	}
-	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
+	if o.Walls.Absent = o.Walls.Wall == sandbox.Auto && !a.host().HasWalls(); o.Walls.Absent {
 		a.sayPlain("walls: %s", harness.NoWallsHere)
 	}
 	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, config.Send.In(file.Shared()), file.Variables(), a.environ)

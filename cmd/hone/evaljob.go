@@ -89,6 +89,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	defer clone.Remove(top)
 	here, err := os.Getwd()
 	if err == nil {
+		err = os.Setenv(sandbox.Origin, job.Base.Origin)
+	}
+	if err == nil {
 		err = os.Chdir(filepath.Join(top, filepath.Base(job.Base.Origin))) // as the run will be; no other goroutine runs yet
 	}
 	if err != nil {
@@ -104,8 +107,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	if err := a.host().Trusted(ctx, n); err != nil {
 		return err
 	}
-	if job.Env = a.environ; n.Digest() != "" || len(n.Programs) > 0 {
-		job.Env = append(sandbox.CleanEnv(a.environ, []string{"HONE_TRUST"}), "HONE_TRUST="+trustedBy(a.env("HONE_TRUST"), n))
+	job.Env = append(sandbox.CleanEnv(a.environ, []string{sandbox.Origin}), sandbox.Origin+"="+job.Base.Origin)
+	if n.Digest() != "" || len(n.Programs) > 0 {
+		job.Env = append(sandbox.CleanEnv(job.Env, []string{"HONE_TRUST"}), "HONE_TRUST="+trustedBy(a.env("HONE_TRUST"), n))
 	}
 	return nil
 }
@@ -145,7 +149,7 @@ func judgeWall(w loop.WallSettings) []string {
 	if w.Absent {
 		return []string{"--sandbox", string(sandbox.NoWall)}
 	}
-	return []string{"--sandbox", w.Wall}
+	return []string{"--sandbox", string(w.Wall)}
 }
 
 // It asks no model and writes nothing.

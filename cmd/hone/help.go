@@ -230,6 +230,9 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 		if !c.HasParent() {
 			meant = cmp.Or(otherName(rest[0]), meant)
 		}
+		if what != "command" {
+			meant, _, _ = strings.Cut(meant, " ")
+		}
 		if meant != "" {
 			hint = "did you mean " + before + strings.TrimLeft(commandPath(c)+" "+meant, " ") + "?"
 		}
@@ -237,9 +240,13 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)
 }
 
-// Other programs call it name; empty if there is none.
+// Other programs call it name; empty if there is none. An argument may follow the command.
 func otherName(name string) string {
 	switch strings.ToLower(name) {
+	case "loop": // of code-scribe, whose task files say "loop -p FILE"
+		return "task TASK.toml"
+	case "agent": // of code-scribe
+		return `task "TEXT"`
 	case "status", "list", "ls", "ps", "history":
 		return "runs"
 	case "log", "logs", "diff", "report", "summary":

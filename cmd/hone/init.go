@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,30 +117,20 @@ func (a *app) init(root string, starters loop.Starters) error {
 
 // Links are not followed. What begins with #! can be run.
 func createFile(at, rel string, content []byte) error {
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	mode := fs.FileMode(0o644)
 	if strings.HasPrefix(string(content), "#!") {
 		mode = 0o755
 	}
-	return artifact.Create(root, rel, content, mode)
+	return artifact.Create(at, rel, content, mode)
 }
 
 // Something other than a folder, such as a link, must not be in the way of a file that init writes, or of .config/hone.toml.
 func checkParents(at string, files []loop.File, withConfig bool) error {
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	if withConfig {
 		files = append(slices.Clone(files), loop.File{Path: config.HonePath})
 	}
 	for _, f := range files {
-		if err := artifact.CheckParents(root, f.Path); err != nil {
+		if err := artifact.CheckParents(at, f.Path); err != nil {
 			return failure.Usage(fmt.Sprintf("cannot write %s: %v", f.Path, err), "nothing was written; init follows no links")
 		}
 	}

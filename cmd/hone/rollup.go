@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
@@ -70,7 +71,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		_, err := io.WriteString(a.out, a.forReading(string(text)))
 		return err
 	}
-	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
+	if err := artifact.Write(root, out, bytes.NewReader(text)); err != nil {
 		return failure.Of(err, "hone doctor")
 	}
 	fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))

@@ -89,7 +89,7 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 }
 
 func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
-	dir, o, err := a.resolveSandbox(ctx, f)
+	dir, w, err := a.resolveSandbox(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -99,10 +99,9 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	for _, d := range doors {
 		defer d.Close()
-		o.Doors = append(o.Doors, d.Door())
+		w.Settings.Doors = append(w.Settings.Doors, d.Door())
 	}
-	w, err := a.host().Enclose(ctx, o)
-	if err != nil {
+	if err := a.host().Enclose(ctx, w); err != nil {
 		return interrupted(ctx, err)
 	}
 	defer w.Close()
@@ -124,7 +123,8 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	return nil
 }
 
-func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.WallOptions, err error) {
+func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w *harness.Walls, err error) {
+	w = &harness.Walls{ID: "by-hand"}
 	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
 	}
@@ -149,7 +149,6 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if w.Settings, err = harness.ResolveWalls(file.For("", a.env, f.Values), w.Root); err != nil {
 		return dir, w, err
 	}
-	w.ID = "by-hand"
 	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, config.Send.In(file.Shared()), file.Variables(), a.environ); err != nil {
 		return dir, w, err
 	}
@@ -159,7 +158,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if f.processes > 0 {
 		w.Settings.Processes = f.processes
 	}
-	return dir, w, extend(&w, f, dir)
+	return dir, w, extend(w, f, dir)
 }
 
 // A command may write the workspace that the folder belongs to in its repository, else the folder alone.
@@ -171,7 +170,7 @@ func workshopRoot(dir string) (string, error) {
 }
 
 // What is written on the command line has to be there, but for what is to be kept from coming into being.
-func extend(w *harness.WallOptions, f sandboxFlags, dir string) error {
+func extend(w *harness.Walls, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
 		flag  string
 		from  []string

@@ -178,7 +178,7 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 // reads are the subcommands that only read, so that they can be started again.
 var reads = map[string]bool{
 	"version": true, "config": true, "rev-parse": true, "rev-list": true, "ls-files": true, "ls-tree": true, "cat-file": true,
-	"check-ignore": true, "status": true, "diff": true, "diff-index": true, "diff-tree": true, "log": true, "for-each-ref": true,
+	"check-ignore": true, "status": true, "diff": true, "diff-index": true, "diff-tree": true, "log": true, "for-each-ref": true, "merge-base": true,
 }
 
 // The signal may be that of a system that is out of memory.

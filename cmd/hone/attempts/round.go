@@ -273,11 +273,11 @@ func (g *contest) raised(n int, o group.Outcome) (flags []string) {
 }
 
 func (g *contest) env(n int) []string {
-	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable})
+	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable, sandbox.Origin})
 	if g.Trusted != "" {
 		environ = append(environ, "HONE_TRUST="+g.Trusted)
 	}
-	return append(environ, fmt.Sprintf("%s=%d", Variable, n))
+	return append(environ, fmt.Sprintf("%s=%d", Variable, n), sandbox.Origin+"="+g.place.top)
 }
 
 // Variable is the environment variable that has the number of an attempt, in its process.

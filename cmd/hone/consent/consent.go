@@ -84,7 +84,7 @@ func commandLines(s loop.Settings) []Line {
 	if s.Walls.None() {
 		add("walls", "none: commands run with your rights")
 	} else {
-		add("walls", s.Walls.Wall)
+		add("walls", string(s.Walls.Wall))
 	}
 	if s.Walls.Net {
 		add("network", "open")

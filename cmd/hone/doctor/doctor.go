@@ -401,15 +401,16 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	if owner := sandbox.OwnerOf(o.Dir); owner.Check() == nil {
 		_ = owner.Own(dir) // otherwise these are walls for root
 	}
-	e, err := o.Host.Enclose(ctx, harness.WallOptions{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, Tree: o.Dir, ID: "doctor", Guard: &secret.Guard{}})
+	w := &harness.Walls{Settings: loop.WallSettings{Policy: sandbox.Policy{Wall: sandbox.Auto, Tree: o.Dir}}, Root: dir, ID: "doctor", Guard: &secret.Guard{}}
+	err = o.Host.Enclose(ctx, w)
 	if _, none := errors.AsType[*sandbox.WallError](err); none {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
 	}
 	if err != nil {
 		return obstacle("walls", err)
 	}
-	defer e.Close()
-	return Diagnosis{What: "walls", Found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
+	defer w.Close()
+	return Diagnosis{What: "walls", Found: w.Grade().String() + "; hone doctor --full tries to cross all walls"}
 }
 
 func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {

@@ -1,4 +1,4 @@
-package verdict_test
+package phase
 
 import (
 	"regexp"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"hone/loop/phase/verdict"
 )
 
 // seedVerdict is the seed's example of failed_specs.md, word for word.
@@ -21,7 +19,7 @@ OBSERVED: redirect /login
 `
 
 func TestSeedVerdict(t *testing.T) {
-	want := verdict.Report{Text: seedVerdict, Failures: []verdict.Failure{
+	want := failedSpecs{Text: seedVerdict, Failures: []failedSpec{
 		{
 			Spec:     "POST /auth/login {valid credentials} → 200 {token}",
 			Input:    `{"email": "test@test.com", "password": "correct"}`,
@@ -42,7 +40,7 @@ func TestSeedVerdict(t *testing.T) {
 		"carriage returns": strings.ReplaceAll(seedVerdict, "\n", "\r\n"),
 		"byte order mark":  "\ufeff" + seedVerdict,
 	} {
-		if diff := cmp.Diff(want, verdict.Parse(text)); diff != "" {
+		if diff := cmp.Diff(want, readFailed(text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -72,7 +70,7 @@ func TestVerdictShapes(t *testing.T) {
 		"SPEC：a\nINPUT：b\nOBSERVED：c",
 		"SPEC: a\rINPUT: b\rOBSERVED: c\r",
 	} {
-		got := verdict.Parse(text)
+		got := readFailed(text)
 		if len(got.Failures) != 1 {
 			t.Errorf("%q has %d failures", text, len(got.Failures))
 			continue
@@ -88,38 +86,38 @@ func TestVerdictShapes(t *testing.T) {
 func TestVerdictParts(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		want       verdict.Report
+		want       failedSpecs
 	}{
-		{"nothing", "", verdict.Report{}},
-		{"white space", " \n\n", verdict.Report{}},
-		{"a note", "All contracts hold.\n", verdict.Report{
+		{"nothing", "", failedSpecs{}},
+		{"white space", " \n\n", failedSpecs{}},
+		{"a note", "All contracts hold.\n", failedSpecs{
 			Warnings: []string{"it contains text but no SPEC: entry; it counts as a note that everything passed"},
 		}},
-		{"small letters", "Spec: a\n", verdict.Report{
+		{"small letters", "Spec: a\n", failedSpecs{
 			Warnings: []string{`it contains "Spec:", which does not count: only a line that starts with SPEC: in capitals is a failure`},
 		}},
-		{"within a line", "Two failed.\nFirst SPEC: a → b\n", verdict.Report{
-			Failures: []verdict.Failure{{Spec: "First SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b", Line: 2}},
+		{"within a line", "Two failed.\nFirst SPEC: a → b\n", failedSpecs{
+			Failures: []failedSpec{{Spec: "First SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b", Line: 2}},
 			Warnings: []string{"it contains SPEC:, but no line starts with it; the whole text counts as one failure"},
 		}},
-		{"many lines", "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd\n", verdict.Report{
-			Failures: []verdict.Failure{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
+		{"many lines", "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd\n", failedSpecs{
+			Failures: []failedSpec{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
 				Text: "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd", Line: 1}},
 		}},
-		{"each in a fence, with headings", "## One\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n## Two\n```text\nSPEC: d\nINPUT: e\nOBSERVED: f\n```\n", verdict.Report{
-			Failures: []verdict.Failure{
+		{"each in a fence, with headings", "## One\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n## Two\n```text\nSPEC: d\nINPUT: e\nOBSERVED: f\n```\n", failedSpecs{
+			Failures: []failedSpec{
 				{Spec: "a", Input: "b", Observed: "c", Text: "SPEC: a\nINPUT: b\nOBSERVED: c", Line: 3},
 				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 10},
 			},
 		}},
-		{"a fence of its own at the end", "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~\n\n***\nSPEC: d\nINPUT: e\nOBSERVED: f", verdict.Report{
-			Failures: []verdict.Failure{
+		{"a fence of its own at the end", "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~\n\n***\nSPEC: d\nINPUT: e\nOBSERVED: f", failedSpecs{
+			Failures: []failedSpec{
 				{Spec: "a", Input: "b", Observed: "~~~\nc\n~~~", Text: "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~", Line: 1},
 				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 9},
 			},
 		}},
-		{"lacks parts", "SPEC: a\nOBSERVED: c\nSPEC:\nINPUT: b\nSPEC: d\n", verdict.Report{
-			Failures: []verdict.Failure{
+		{"lacks parts", "SPEC: a\nOBSERVED: c\nSPEC:\nINPUT: b\nSPEC: d\n", failedSpecs{
+			Failures: []failedSpec{
 				{Spec: "a", Observed: "c", Text: "SPEC: a\nOBSERVED: c", Line: 1},
 				{Input: "b", Text: "SPEC:\nINPUT: b", Line: 3},
 				{Spec: "d", Text: "SPEC: d", Line: 5},
@@ -130,13 +128,13 @@ func TestVerdictParts(t *testing.T) {
 				"no OBSERVED: in the entry of lines 3, 5",
 			},
 		}},
-		{"no text", "SPEC: a\x00\xff\xfe\nINPUT: b\nOBSERVED: c", verdict.Report{
-			Failures: []verdict.Failure{{Spec: "a\ufffd\ufffd", Input: "b", Observed: "c", Text: "SPEC: a\ufffd\ufffd\nINPUT: b\nOBSERVED: c", Line: 1}},
+		{"no text", "SPEC: a\x00\xff\xfe\nINPUT: b\nOBSERVED: c", failedSpecs{
+			Failures: []failedSpec{{Spec: "a\ufffd\ufffd", Input: "b", Observed: "c", Text: "SPEC: a\ufffd\ufffd\nINPUT: b\nOBSERVED: c", Line: 1}},
 			Warnings: []string{"it is not plain UTF-8 text; invalid bytes were replaced"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := verdict.Parse(test.text)
+			got := readFailed(test.text)
 			got.Text = "" // TestSeedVerdict and the fuzz target look at it
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -149,7 +147,7 @@ func TestVerdictParts(t *testing.T) {
 // stay few and short.
 func TestVerdictOfMuch(t *testing.T) {
 	const entries = 4096
-	got := verdict.Parse(strings.Repeat("SPEC:"+strings.Repeat(" ", 250)+"\n", entries))
+	got := readFailed(strings.Repeat("SPEC:"+strings.Repeat(" ", 250)+"\n", entries))
 	if len(got.Failures) != entries {
 		t.Errorf("%d failures, want %d", len(got.Failures), entries)
 	}
@@ -160,14 +158,14 @@ func TestVerdictOfMuch(t *testing.T) {
 
 // FuzzParse holds that a failure is never lost: where the seed's search
 // for SPEC: finds one, or a line is labelled so in emphasis, there is one.
-func FuzzParse(f *testing.F) {
+func FuzzReadFailed(f *testing.F) {
 	f.Add(seedVerdict)
 	f.Add("**SPEC**: a\n```\nOBSERVED:\n~~~\n---\n# x\nSPEC:")
 	f.Add("no SPEC: here\r\n\x00\xff")
 	f.Add("Spec: a")
 	spaced := regexp.MustCompile("SPEC[*_`\\s]*[:：]")
 	f.Fuzz(func(t *testing.T, text string) {
-		v := verdict.Parse(text)
+		v := readFailed(text)
 		if strings.Contains(text, "SPEC:") && len(v.Failures) == 0 {
 			t.Errorf("%q says SPEC: and has no failure", text)
 		}

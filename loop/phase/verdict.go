@@ -1,7 +1,4 @@
-// Package verdict reads failed_specs.md, in which the verifier lists the
-// contracts that failed. [Parse] never fails: it reads malformed files as well as
-// it can, and adds warnings for the user.
-package verdict
+package phase
 
 import (
 	"fmt"
@@ -11,8 +8,8 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// Failure is one entry of failed_specs.md.
-type Failure struct {
+// failedSpec is one entry of failed_specs.md.
+type failedSpec struct {
 	// Spec is the contract that failed, Input the exact input, and Observed
 	// what the system did, in the verifier's words; empty if they are missing.
 	Spec     string `json:"spec,omitempty"`
@@ -24,11 +21,11 @@ type Failure struct {
 	Line int `json:"line"`
 }
 
-// Report is the contents of failed_specs.md.
-type Report struct {
+// failedSpecs is what failed_specs.md says, in which the verifier lists the contracts that failed.
+type failedSpecs struct {
 	// Failures are the entries in their order. If there are none the verifier reports
 	// no failure, which is a pass only with the evidence that ruling A4 requires.
-	Failures []Failure `json:"failures,omitempty"`
+	Failures []failedSpec `json:"failures,omitempty"`
 	// Text is the file as text: line feeds between lines, and U+FFFD in place
 	// of what is not UTF-8 or NUL.
 	Text string `json:"text,omitempty"`
@@ -36,12 +33,13 @@ type Report struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Parse reads failed_specs.md (ruling A5). A line that starts with SPEC: in capitals,
+// readFailed reads failed_specs.md (ruling A5). It never fails: it reads malformed files as well as
+// it can, and adds warnings for the user. A line that starts with SPEC: in capitals,
 // after any Markdown marks, starts an entry; INPUT: and OBSERVED: start its parts,
 // which may have several lines. A text that contains SPEC: only within lines is one
 // failure, because the seed looks for SPEC: anywhere.
-func Parse(text string) Report {
-	v := Report{Text: plainText(text)}
+func readFailed(text string) failedSpecs {
+	v := failedSpecs{Text: strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"))}
 	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
 		v.Warnings = append(v.Warnings, "it is not plain UTF-8 text; invalid bytes were replaced")
 	}
@@ -60,18 +58,12 @@ func Parse(text string) Report {
 		v.Warnings = append(v.Warnings, missingParts(v.Failures)...)
 	case strings.Contains(v.Text, "SPEC:"):
 		at := slices.IndexFunc(e.lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
-		v.Failures = []Failure{{Spec: strings.TrimSpace(e.lines[at]), Text: strings.TrimRight(v.Text, "\n"), Line: at + 1}}
+		v.Failures = []failedSpec{{Spec: strings.TrimSpace(e.lines[at]), Text: strings.TrimRight(v.Text, "\n"), Line: at + 1}}
 		v.Warnings = append(v.Warnings, "it contains SPEC:, but no line starts with it; the whole text counts as one failure")
 	case strings.TrimSpace(v.Text) != "":
 		v.Warnings = append(v.Warnings, passNote(v.Text))
 	}
 	return v
-}
-
-func plainText(text string) string {
-	text = strings.TrimPrefix(text, "\ufeff")
-	text = strings.ToValidUTF8(text, "\ufffd")
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(text)
 }
 
 // ornaments match the Markdown before a label: quote marks, headings, list marks,
@@ -104,7 +96,7 @@ func (e *entries) pairFences() {
 		case found == nil:
 		case open < 0:
 			open, mark = i, found[1]
-		case strings.TrimSpace(found[2]) == "" && closes(found[1], mark):
+		case strings.TrimSpace(found[2]) == "" && len(found[1]) >= len(mark) && strings.Trim(found[1], mark[:1]) == "":
 			e.partner[i], e.partner[open] = open, i
 			open = -1
 		}
@@ -165,7 +157,7 @@ func (e *entries) trim(start, end int, more bool) int {
 	return end
 }
 
-func (e *entries) failure(start, end int) Failure {
+func (e *entries) failure(start, end int) failedSpec {
 	parts := map[string][]string{}
 	label := ""
 	for _, line := range e.lines[start:end] {
@@ -176,7 +168,7 @@ func (e *entries) failure(start, end int) Failure {
 		parts[label] = append(parts[label], line)
 	}
 	part := func(label string) string { return strings.TrimSpace(strings.Join(parts[label], "\n")) }
-	return Failure{
+	return failedSpec{
 		Spec:     part("SPEC"),
 		Input:    part("INPUT"),
 		Observed: part("OBSERVED"),
@@ -185,9 +177,9 @@ func (e *entries) failure(start, end int) Failure {
 	}
 }
 
-func missingParts(failures []Failure) []string {
+func missingParts(failures []failedSpec) []string {
 	var warnings []string
-	check := func(what string, part func(Failure) string) {
+	check := func(what string, part func(failedSpec) string) {
 		var lines []int
 		for _, f := range failures {
 			if part(f) == "" {
@@ -198,9 +190,9 @@ func missingParts(failures []Failure) []string {
 			warnings = append(warnings, fmt.Sprintf("%s in the entry of %s", what, lineList(lines)))
 		}
 	}
-	check("no contract after SPEC:", func(f Failure) string { return f.Spec })
-	check("no INPUT:, which the builder has to guess,", func(f Failure) string { return f.Input })
-	check("no OBSERVED:", func(f Failure) string { return f.Observed })
+	check("no contract after SPEC:", func(f failedSpec) string { return f.Spec })
+	check("no INPUT:, which the builder has to guess,", func(f failedSpec) string { return f.Input })
+	check("no OBSERVED:", func(f failedSpec) string { return f.Observed })
 	return warnings
 }
 
@@ -223,8 +215,4 @@ func passNote(text string) string {
 		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
 	}
 	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
-}
-
-func closes(line, fence string) bool {
-	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }

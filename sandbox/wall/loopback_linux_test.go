@@ -1,4 +1,4 @@
-package loopback
+package wall
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestConnectIsCancelled(t *testing.T) {
 	port := must(unix.Getsockname(listener)).(*unix.SockaddrInet4).Port
 	cancelled := 0
 	for range 10 { // some fit into the queue
-		fds := must(Sockets())
+		fds := must(loopbackSockets())
 		socket, rest := os.NewFile(uintptr(fds[0]), "socket"), fds[1:]
 		for _, fd := range rest {
 			unix.Close(fd)

@@ -1,4 +1,4 @@
-package loopback
+package wall
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // families are the loopback addresses, in the order in which they are tried.
 var families = [...]int{unix.AF_INET, unix.AF_INET6}
 
-// Sockets makes one socket for each address family of this system. Its error
+// loopbackSockets makes one socket for each address family of this system. Its error
 // means that there is none.
-func Sockets() (fds []int, err error) {
+func loopbackSockets() (fds []int, err error) {
 	for _, family := range families {
 		fd, e := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 		if e != nil {
@@ -30,12 +30,7 @@ func Sockets() (fds []int, err error) {
 	return nil, os.NewSyscallError("socket", err)
 }
 
-// Connect connects one of the sockets to a port at its family's loopback address.
-// It tries them in order.
-func Connect(ctx context.Context, sockets []*os.File, port int) (net.Conn, error) {
-	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
-}
-
+// connectLoopback connects a socket to a port at its family's loopback address.
 func connectLoopback(ctx context.Context, socket *os.File, port int) (net.Conn, error) {
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -92,4 +87,22 @@ func loopbackOf(fd, port int) (unix.Sockaddr, net.Addr, error) {
 		return to, &net.TCPAddr{IP: net.IPv6loopback, Port: port}, nil
 	}
 	return nil, nil, fmt.Errorf("socket of family %d: %w", family, unix.EAFNOSUPPORT)
+}
+
+// raiseLoopback raises the loopback interface of this process's network namespace.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo); err != nil {
+		return err
+	}
+	lo.SetUint16(lo.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }

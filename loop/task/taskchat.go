@@ -1,4 +1,4 @@
-package taskfile
+package task
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 )
 
 // turn is a turn as it is written in the file, not yet validated.
-type turn struct {
+type writtenTurn struct {
 	role        string
 	line        int
 	content     *string // nil if there is none
@@ -16,21 +16,21 @@ type turn struct {
 	contentLine int
 }
 
-// reader collects what a decoded tree lacks: the lines of the keys, how a text is
+// taskReader collects what a decoded tree lacks: the lines of the keys, how a text is
 // quoted, and the order of the turns of two lists.
-type reader struct {
+type taskReader struct {
 	name   string
 	parser unstable.Parser
 	lines  map[string]int
-	turns  []turn
+	turns  []writtenTurn
 	fault  error // the first error in the chat
 
 	section []string
 	inTurn  bool // the section is the last turn's
 }
 
-func read(name string, text []byte) *reader {
-	r := &reader{name: name, lines: map[string]int{}}
+func readTask(name string, text []byte) *taskReader {
+	r := &taskReader{name: name, lines: map[string]int{}}
 	r.parser.Reset(text)
 	for r.parser.NextExpression() {
 		switch e := r.parser.Expression(); e.Kind {
@@ -45,10 +45,10 @@ func read(name string, text []byte) *reader {
 	return r
 }
 
-func (r *reader) line(path ...string) int { return r.lines[strings.Join(path, "\x00")] }
+func (r *taskReader) line(path ...string) int { return r.lines[strings.Join(path, "\x00")] }
 
 // The lines of all parts of the path are recorded.
-func (r *reader) key(section []string, node *unstable.Node) (path []string, line int) {
+func (r *taskReader) key(section []string, node *unstable.Node) (path []string, line int) {
 	path = slices.Clone(section)
 	for key := node.Key(); key.Next(); {
 		path = append(path, string(key.Node().Data))
@@ -61,22 +61,22 @@ func (r *reader) key(section []string, node *unstable.Node) (path []string, line
 	return path, line
 }
 
-func (r *reader) startSection(list bool, line int) {
+func (r *taskReader) startSection(list bool, line int) {
 	r.inTurn = false
 	switch path := r.section; {
 	case path[0] != "chat" || len(path) > 2:
 	case list && len(path) == 2:
-		r.turns = append(r.turns, turn{role: path[1], line: line})
+		r.turns = append(r.turns, writtenTurn{role: path[1], line: line})
 		r.inTurn = true
 	case list:
-		r.turns = append(r.turns, turn{line: line})
+		r.turns = append(r.turns, writtenTurn{line: line})
 		r.inTurn = true
 	case len(path) == 2:
 		r.noteMisplaced(line, "[chat."+path[1]+"] is one table, and turns are a list")
 	}
 }
 
-func (r *reader) readPair(section []string, node *unstable.Node) {
+func (r *taskReader) readPair(section []string, node *unstable.Node) {
 	path, line := r.key(section, node)
 	switch {
 	case r.inTurn && len(path) == len(r.section)+1:
@@ -94,9 +94,9 @@ func (r *reader) readPair(section []string, node *unstable.Node) {
 }
 
 // Turns may be one value, as in chat = [{role = "user", content = "…"}].
-func (r *reader) readInline(line int, list *unstable.Node) {
+func (r *taskReader) readInline(line int, list *unstable.Node) {
 	for tables := list.Children(); tables.Next(); {
-		t := turn{line: line}
+		t := writtenTurn{line: line}
 		if tables.Node().Kind == unstable.InlineTable {
 			for members := tables.Node().Children(); members.Next(); {
 				path, at := r.key(nil, members.Node())
@@ -110,7 +110,7 @@ func (r *reader) readInline(line int, list *unstable.Node) {
 }
 
 // Unknown members are ignored.
-func (t *turn) set(parser *unstable.Parser, name string, line int, value *unstable.Node) {
+func (t *writtenTurn) set(parser *unstable.Parser, name string, line int, value *unstable.Node) {
 	if value.Kind != unstable.String {
 		return
 	}
@@ -123,7 +123,7 @@ func (t *turn) set(parser *unstable.Parser, name string, line int, value *unstab
 	}
 }
 
-func (r *reader) noteMisplaced(line int, problem string) {
+func (r *taskReader) noteMisplaced(line int, problem string) {
 	if r.fault == nil {
 		r.fault = r.wrong(line, twoForms, "%s", problem)
 	}

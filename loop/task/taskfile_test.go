@@ -1,4 +1,4 @@
-package taskfile
+package task
 
 import (
 	"errors"
@@ -13,56 +13,56 @@ import (
 	"hone/workspace"
 )
 
-func TestParse(t *testing.T) {
-	user := func(text string) []Turn { return []Turn{{model.User, text}} }
-	three := []Turn{{model.User, "one"}, {model.Assistant, "two"}, {model.User, "three"}}
+func TestTaskFile(t *testing.T) {
+	user := func(text string) []turn { return []turn{{model.User, text}} }
+	three := []turn{{model.User, "one"}, {model.Assistant, "two"}, {model.User, "three"}}
 	for name, tt := range map[string]struct {
 		text string
-		want Task
+		want taskFile
 	}{
 		"a real one": {
 			"[tools]\nbash=[\"python3.8\",\"rm\",\"mkdir\"]\n\n[[chat.user]]\ncontent = '''\nRead `SPEC.md`.\n\nDo it \\n.\n'''\n",
-			Task{Turns: user("Read `SPEC.md`.\n\nDo it \\n.\n"), Allow: []string{"python3.8", "rm", "mkdir"}},
+			taskFile{Turns: user("Read `SPEC.md`.\n\nDo it \\n.\n"), Allow: []string{"python3.8", "rm", "mkdir"}},
 		},
 		"order of two lists": {
 			"[[chat.user]]\ncontent = 'one'\n[[chat.assistant]]\ncontent = \"two\"\n[[chat.user]]\ncontent = '''three'''\n",
-			Task{Turns: three},
+			taskFile{Turns: three},
 		},
 		"legacy": {
 			"[[chat]]\nrole='user'\ncontent='one'\n[[chat]]\ncontent='two'\nrole='assistant'\n[[chat]]\nrole='user'\ncontent='three'\nname='x'\n",
-			Task{Turns: three},
+			taskFile{Turns: three},
 		},
 		"legacy as one value": {
 			"chat = [{role='user', content='one'}, {role='assistant', content='two'}, {role='user', content='three'}]\n",
-			Task{Turns: three},
+			taskFile{Turns: three},
 		},
 		"spaces and quotes in headers": {
 			"[[ chat . \"user\" ]]\ncontent = 'one'\n[[chat.'assistant']] # [[chat.user]]\ncontent = 'two'\n[[chat.user]]\n'content' = 'three'\n",
-			Task{Turns: three},
+			taskFile{Turns: three},
 		},
 		"contents that mention what the file is made of": {
 			"[[chat.user]]\ncontent = '''\n[[chat.user]]\n[[chat.assistant]]\ncontent = \"\"\"\n'''\n",
-			Task{Turns: user("[[chat.user]]\n[[chat.assistant]]\ncontent = \"\"\"\n")},
+			taskFile{Turns: user("[[chat.user]]\n[[chat.assistant]]\ncontent = \"\"\"\n")},
 		},
 		"other tables, and a check": {
 			"x = 1\ny = \"\"\"\nz\"\"\"\n[[chat.user]]\ncontent = 'a'\nnote = 1\n[other]\ncontent = 1\n[check]\ncommand = 'make test'\nmore = 1\n[tools]\nbash = ['a', 'b', 'a']\n",
-			Task{Turns: user("a"), Allow: []string{"a", "b"}, Check: "make test"},
+			taskFile{Turns: user("a"), Allow: []string{"a", "b"}, Check: "make test"},
 		},
 		"dotted and inline": {
 			"tools.bash = ['g++', 'x_y-z.1']\ncheck = {command = 'make'}\n[[chat.user]]\ncontent = 'a'\n",
-			Task{Turns: user("a"), Allow: []string{"g++", "x_y-z.1"}, Check: "make"},
+			taskFile{Turns: user("a"), Allow: []string{"g++", "x_y-z.1"}, Check: "make"},
 		},
 		"CR LF": {
 			"[[chat.user]]\r\ncontent = 'a'\r\n",
-			Task{Turns: user("a")},
+			taskFile{Turns: user("a")},
 		},
 		"an empty chat table before": {
 			"[chat]\nx = 1\n[[chat.user]]\ncontent = 'a'\n",
-			Task{Turns: user("a")},
+			taskFile{Turns: user("a")},
 		},
 	} {
 		tt.want.File = "t.toml"
-		got, err := Parse("t.toml", []byte(tt.text))
+		got, err := parseTask("t.toml", []byte(tt.text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestTaskFileErrors(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		line int
@@ -113,8 +113,8 @@ func TestParseErrors(t *testing.T) {
 		{"[[chat.user]]\ncontent = 'a\xff'\n", 2, "UTF-8"},
 		{"[[chat.user]]\ncontent = '''a\x00'''\n", 2, ""},
 	} {
-		_, err := Parse("t.toml", []byte(tt.text))
-		var wrong *Error
+		_, err := parseTask("t.toml", []byte(tt.text))
+		var wrong *taskError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", tt.text, err)
 			continue
@@ -125,13 +125,13 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzTaskFile(f *testing.F) {
 	f.Add("[[chat.user]]\ncontent = 'a'\n[tools]\nbash = ['x']\n")
 	f.Add("chat = [{role='user', content='one'}]\n[check]\ncommand='x'")
 	f.Add("[chat]\nuser.x = {y = [1, {z = 2}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := Parse("t.toml", []byte(text))
-		var wrong *Error
+		got, err := parseTask("t.toml", []byte(text))
+		var wrong *taskError
 		if err != nil && !errors.As(err, &wrong) {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadTask(t *testing.T) {
 	dir := t.TempDir()
 	good := "[[chat.user]]\ncontent = 'a'\n"
 	for name, text := range map[string]string{"t.toml": good, "t.txt": good} {
@@ -155,7 +155,7 @@ func TestLoad(t *testing.T) {
 	}
 	defer tree.Close()
 	for name, ok := range map[string]bool{"t.toml": true, "./t.toml": true, "t.txt": false, "gone.toml": false, "../t.toml": false} {
-		if _, err := Load(tree, name); (err == nil) != ok {
+		if _, err := loadTask(tree, name); (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,7 +1,4 @@
-// Package taskfile reads the files in which users write down a task: CodeScribe's
-// TOML form, with what hone adds to it. [Load] reads one from a tree. An [Error]
-// names the line and says what to write instead.
-package taskfile
+package task
 
 import (
 	"errors"
@@ -19,15 +16,15 @@ import (
 	"hone/workspace"
 )
 
-// Task is a conversation that asks for something, with what its file adds to the
+// taskFile is a conversation that asks for something, with what its file adds to the
 // settings.
-type Task struct {
+type taskFile struct {
 	// File is the task file, relative to the tree's root; empty if the task was
 	// given as plain text.
 	File string `json:"file,omitempty"`
 	// Turns are the messages. They alternate; the first and the last are the
 	// user's.
-	Turns []Turn `json:"turns"`
+	Turns []turn `json:"turns"`
 	// Allow lists programs that commands may run in addition to hone's own list.
 	Allow []string `json:"allow,omitempty"`
 	// Check is the command line that decides whether the task is done; empty if the
@@ -39,17 +36,17 @@ type Task struct {
 	Judge string `json:"judge,omitempty"`
 }
 
-// Turn is one message of a task.
-type Turn struct {
+// turn is one message of a task.
+type turn struct {
 	Role model.Role `json:"role"`
 	Text string     `json:"text"`
 }
 
-// Plain returns the task of a text without a file.
-func Plain(text string) Task { return Task{Turns: []Turn{{model.User, text}}} }
+// plainTask returns the task of a text without a file.
+func plainTask(text string) taskFile { return taskFile{Turns: []turn{{model.User, text}}} }
 
 // Size returns the length of the turns' texts in bytes.
-func (t Task) Size() int {
+func (t taskFile) Size() int {
 	n := 0
 	for _, turn := range t.Turns {
 		n += len(turn.Text)
@@ -57,8 +54,8 @@ func (t Task) Size() int {
 	return n
 }
 
-// Error describes what is wrong with a task file, and where.
-type Error struct {
+// taskError describes what is wrong with a task file, and where.
+type taskError struct {
 	File    string
 	Line    int // counted from 1; 0 for the whole file
 	Problem string
@@ -66,7 +63,7 @@ type Error struct {
 }
 
 // Error returns one line: the place, the problem and what to do.
-func (e *Error) Error() string {
+func (e *taskError) Error() string {
 	at := e.File
 	if e.Line > 0 {
 		at = fmt.Sprintf("%s:%d", e.File, e.Line)
@@ -74,53 +71,53 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
 }
 
-// Load reads a task file of a tree. The error is a [*Error] if the file exists and
+// loadTask reads a task file of a tree. The error is a [*taskError] if the file exists and
 // is invalid, and wraps [fs.ErrNotExist] if it does not exist.
-func Load(tree *workspace.Tree, name string) (Task, error) {
+func loadTask(tree *workspace.Tree, name string) (taskFile, error) {
 	if path.Ext(name) != ".toml" {
-		return Task{}, &Error{File: name, Problem: "a task file's name ends in .toml", Hint: "rename it, or give the task as text"}
+		return taskFile{}, &taskError{File: name, Problem: "a task file's name ends in .toml", Hint: "rename it, or give the task as text"}
 	}
 	text, _, err := tree.Read(name)
 	if err != nil {
-		return Task{}, fmt.Errorf("task file: %w", err)
+		return taskFile{}, fmt.Errorf("task file: %w", err)
 	}
-	return Parse(name, text)
+	return parseTask(name, text)
 }
 
-// Parse parses the text of a task file in CodeScribe's form: [[chat.user]] and
+// parseTask parses the text of a task file in CodeScribe's form: [[chat.user]] and
 // [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
 // with a role. Long contents are between three single quotes. [tools] bash and
-// [check] command and judge are optional; other keys are ignored. The error is a [*Error].
-func Parse(name string, text []byte) (Task, error) {
+// [check] command and judge are optional; other keys are ignored. The error is a [*taskError].
+func parseTask(name string, text []byte) (taskFile, error) {
 	var tree map[string]any
 	if err := checkEncoding(name, text); err != nil {
-		return Task{}, err
+		return taskFile{}, err
 	}
 	if err := toml.Unmarshal(text, &tree); err != nil {
-		return Task{}, syntaxError(name, err)
+		return taskFile{}, syntaxError(name, err)
 	}
-	r := read(name, text)
+	r := readTask(name, text)
 	turns, err := r.chat(tree)
 	if err != nil {
-		return Task{}, err
+		return taskFile{}, err
 	}
 	allow, err := r.allow(tree["tools"])
 	if err != nil {
-		return Task{}, err
+		return taskFile{}, err
 	}
 	command, judge, err := r.check(tree["check"])
-	return Task{File: name, Turns: turns, Allow: allow, Check: command, Judge: judge}, err
+	return taskFile{File: name, Turns: turns, Allow: allow, Check: command, Judge: judge}, err
 }
 
 // The TOML library's own errors would not tell the user what to do about it.
 func checkEncoding(name string, text []byte) error {
 	if strings.HasPrefix(string(text), "\ufeff") {
-		return &Error{name, 1, "it starts with a byte order mark", "save it as UTF-8 without one"}
+		return &taskError{name, 1, "it starts with a byte order mark", "save it as UTF-8 without one"}
 	}
 	line := 1
 	for l := range strings.Lines(string(text)) {
 		if !utf8.ValidString(l) {
-			return &Error{name, line, "it is not UTF-8", "save it as UTF-8"}
+			return &taskError{name, line, "it is not UTF-8", "save it as UTF-8"}
 		}
 		line++
 	}
@@ -128,7 +125,7 @@ func checkEncoding(name string, text []byte) error {
 }
 
 func syntaxError(name string, err error) error {
-	e := &Error{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
+	e := &taskError{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		e.Line, _ = at.Position()
@@ -136,13 +133,13 @@ func syntaxError(name string, err error) error {
 	return e
 }
 
-func (r *reader) wrong(line int, hint, problem string, args ...any) error {
-	return &Error{r.name, line, fmt.Sprintf(problem, args...), hint}
+func (r *taskReader) wrong(line int, hint, problem string, args ...any) error {
+	return &taskError{r.name, line, fmt.Sprintf(problem, args...), hint}
 }
 
 const twoForms = "start each turn with [[chat.user]] or [[chat.assistant]], and give it a content"
 
-func (r *reader) chat(tree map[string]any) ([]Turn, error) {
+func (r *taskReader) chat(tree map[string]any) ([]turn, error) {
 	_, there := tree["chat"]
 	switch {
 	case !there:
@@ -152,7 +149,7 @@ func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	case len(r.turns) == 0:
 		return nil, r.wrong(r.line("chat"), twoForms, "the chat is empty")
 	}
-	var turns []Turn
+	var turns []turn
 	for i, t := range r.turns {
 		turn, err := r.turn(t)
 		if err != nil {
@@ -169,27 +166,27 @@ func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	return turns, nil
 }
 
-func (r *reader) turn(t turn) (Turn, error) {
+func (r *taskReader) turn(t writtenTurn) (turn, error) {
 	role := model.Role(t.role)
 	switch {
 	case t.role == "":
-		return Turn{}, r.wrong(t.line, `add role = "user" or role = "assistant"`, "the turn has no role")
+		return turn{}, r.wrong(t.line, `add role = "user" or role = "assistant"`, "the turn has no role")
 	case role != model.User && role != model.Assistant:
-		return Turn{}, r.wrong(t.line, `a turn is the user's or the assistant's`, "there is no role %q", t.role)
+		return turn{}, r.wrong(t.line, `a turn is the user's or the assistant's`, "there is no role %q", t.role)
 	case t.content == nil:
-		return Turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
+		return turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
 	case strings.HasPrefix(t.raw, `"""`):
-		return Turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content is between """, which changes backslashes`)
+		return turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content is between """, which changes backslashes`)
 	case strings.TrimSpace(*t.content) == "":
-		return Turn{}, r.wrong(t.contentLine, "say what you want", "the content is empty")
+		return turn{}, r.wrong(t.contentLine, "say what you want", "the content is empty")
 	}
-	return Turn{role, *t.content}, nil
+	return turn{role, *t.content}, nil
 }
 
 // bareName matches a program's name without path, options or quotes.
 var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 
-func (r *reader) allow(tools any) ([]string, error) {
+func (r *taskReader) allow(tools any) ([]string, error) {
 	const hint = `name programs, as in bash = ["python3", "make"]`
 	line := r.line("tools", "bash")
 	table, ok := tools.(map[string]any)
@@ -215,7 +212,7 @@ func (r *reader) allow(tools any) ([]string, error) {
 }
 
 // judge is how the check treats what judges the work.
-func (r *reader) check(section any) (command, judge string, err error) {
+func (r *taskReader) check(section any) (command, judge string, err error) {
 	const hint = `write command = "make test"`
 	table, ok := section.(map[string]any)
 	if !ok && section != nil {

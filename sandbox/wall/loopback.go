@@ -1,7 +1,4 @@
-// Package loopback connects to TCP ports of a loopback interface: [Dial] to this
-// machine's, and Connect to that of another network namespace, through sockets
-// that Sockets made in it.
-package loopback
+package wall
 
 import (
 	"context"
@@ -10,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Dial connects to a TCP port of this machine: at 127.0.0.1, or at ::1 if that
+// dialLoopback connects to a TCP port of this machine: at 127.0.0.1, or at ::1 if that
 // fails.
-func Dial(ctx context.Context, port int) (net.Conn, error) {
+func dialLoopback(ctx context.Context, port int) (net.Conn, error) {
 	var d net.Dialer
 	return inTurn(ctx, []string{"127.0.0.1", "::1"}, func(host string) (net.Conn, error) {
 		return d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
