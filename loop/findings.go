@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hone"
 	"hone/check"
 	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
@@ -87,8 +88,23 @@ func ForModel(findings []check.Finding) []string {
 	return append(texts, restText(rest)...)
 }
 
-// isRead reports whether a reader understood what the check command printed.
-func isRead(f check.Finding) bool { return f.ID != "" && f.Source == check.SourceCommand }
+// isRead reports whether a reader understood what the check command printed, here or in a clean copy.
+func isRead(f check.Finding) bool {
+	return f.ID != "" && (f.Source == check.SourceCommand || f.Source == hone.SourceProof)
+}
+
+// ProofNote returns what findings say about the others, if those are of a clean copy; empty if they
+// are of the tree.
+func ProofNote(findings []check.Finding) (note string, others []check.Finding) {
+	for _, f := range findings {
+		if f.Source == hone.SourceProof && f.Advisory {
+			note = f.Text
+		} else {
+			others = append(others, f)
+		}
+	}
+	return note, others
+}
 
 var (
 	sameFinding = lazyregexp.New(` #\d+$`)
