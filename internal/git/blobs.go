@@ -37,17 +37,6 @@ func (r *Repo) Blobs(ctx context.Context, commit string) (map[string]string, err
 	return blobs, nil
 }
 
-// Submodule returns the commit of the submodule that a commit has at a path from the top;
-// empty if it has none there. commit is an id.
-func (r *Repo) Submodule(ctx context.Context, commit, path string) (string, error) {
-	out, err := r.runOwn(ctx, call{args: []string{"ls-tree", "-z", "--full-tree", commit, "--", path}})
-	if id, ok := strings.CutPrefix(string(out), gitlink+"commit "); ok && err == nil {
-		id, _, _ = strings.Cut(id, "\t")
-		return id, nil
-	}
-	return "", err
-}
-
 // IsBlob reports whether an id of [Repo.Blobs] is that of the contents, unfiltered.
 func IsBlob(id string, content []byte) bool { return isObject(id, "blob", content) }
 

@@ -20,14 +20,17 @@ type Comparison struct {
 	Missing []string // only the directory has it, and git does not ignore it
 	Extra   []string // only the commit has it
 	Ignored []string // only the directory has it, and git ignores it
+	// Submodules are those of the commit, by path, and their commits. They are among Extra if the directory
+	// has nothing there, and what it has there is nowhere.
+	Submodules map[string]string
 }
 
 // Compare says how a directory, as if it were the work tree, differs from a commit at or
 // below a path; "." is everything. commit is an id. It is what "git status" would say:
 // line endings, permissions and links count as the configuration and the attributes in dir
 // say, and so do the rules in dir about ignored files. No content filter runs, except that
-// the pointer of a file of Git LFS equals the contents that it names. It does not look into
-// submodules, and changes nothing in the repository, not even its index.
+// the pointer of a file of Git LFS equals the contents that it names. It changes nothing in
+// the repository, not even its index.
 func (r *Repo) Compare(ctx context.Context, commit, dir, below string) (c Comparison, err error) {
 	if below, err = r.relativePath(below); err != nil {
 		return c, err
@@ -57,10 +60,19 @@ func (r *Repo) Compare(ctx context.Context, commit, dir, below string) (c Compar
 		return c, err
 	}
 	c = Comparison{Missing: differ['?'], Extra: differ['R'], Ignored: ignored['?']}
+	records, err := r.commitRecords(ctx, commit)
+	if err != nil {
+		return c, err
+	}
 	blobs := map[string]string{}
-	if len(differ['C']) > len(c.Extra) { // git also calls those changed
-		if blobs, err = r.Blobs(ctx, commit); err != nil {
-			return c, err
+	c.Submodules = map[string]string{}
+	for _, of := range records {
+		about, _, _ := strings.Cut(of.line, "\t")
+		switch id := about[strings.LastIndexByte(about, ' ')+1:]; {
+		case of.module:
+			c.Submodules[of.path] = id
+		default:
+			blobs[of.path] = id
 		}
 	}
 	for _, path := range differ['C'] {
@@ -104,7 +116,7 @@ func (r *Repo) scratchIndex(ctx context.Context, commit string) (env []string, d
 // maxPointer is the size in bytes of the largest file that may be a pointer of Git LFS.
 const maxPointer = 1024
 
-// isPointer reports whether a blob is a pointer of Git LFS to what a file contains; an empty id is none.
+// isPointer reports whether a blob is a pointer of Git LFS to what a file contains; an empty id is of no blob.
 func (r *Repo) isPointer(ctx context.Context, id, file string) (bool, error) {
 	info, err := os.Lstat(file)
 	if err != nil || id == "" || !info.Mode().IsRegular() {

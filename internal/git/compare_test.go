@@ -33,8 +33,8 @@ func TestCompare(t *testing.T) {
 	git(t, dir, "config", "filter.evil.clean", "touch "+filepath.Join(dir, "ran")+"; cat")
 	r := open(t, g, dir)
 	for below, want := range map[string]Comparison{
-		".": {Changed: []string{"bad.lfs", "bin", "changed", "d/below", "run.sh"}, Missing: []string{".gitignore", "d/missing", "missing"}, Extra: []string{"extra"}, Ignored: []string{"d/ign", "ign"}},
-		"d": {Changed: []string{"d/below"}, Missing: []string{"d/missing"}, Ignored: []string{"d/ign"}},
+		".": {Changed: []string{"bad.lfs", "bin", "changed", "d/below", "run.sh"}, Missing: []string{".gitignore", "d/missing", "missing"}, Extra: []string{"extra"}, Ignored: []string{"d/ign", "ign"}, Submodules: map[string]string{}},
+		"d": {Changed: []string{"d/below"}, Missing: []string{"d/missing"}, Ignored: []string{"d/ign"}, Submodules: map[string]string{}},
 	} {
 		got, err := r.Compare(t.Context(), head, tree, below)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -66,21 +66,25 @@ func pointer(content string) string {
 	return fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%x\nsize %d\n", sha256.Sum256([]byte(content)), len(content))
 }
 
-func TestSubmodule(t *testing.T) {
+func TestCompareSubmodules(t *testing.T) {
 	g := isolatedGit(t)
-	dir, inner := repository(t, "d/a", "1\n"), ""
-	write(t, dir, "sub/a", "1\n")
-	git(t, filepath.Join(dir, "sub"), "init", "-q")
-	git(t, filepath.Join(dir, "sub"), "add", "a")
-	git(t, filepath.Join(dir, "sub"), "commit", "-qm", "inner")
-	inner = strings.TrimSpace(git(t, filepath.Join(dir, "sub"), "rev-parse", "HEAD"))
-	git(t, dir, "add", "sub")
+	dir := repository(t, "d/a", "1\n")
+	want := Comparison{Submodules: map[string]string{}}
+	for _, sub := range []string{"d/with", "without"} {
+		inner := filepath.Join(dir, filepath.FromSlash(sub))
+		write(t, inner, "a", "1\n")
+		git(t, inner, "init", "-q")
+		git(t, inner, "add", "a")
+		git(t, inner, "commit", "-qm", "inner")
+		want.Submodules[sub] = strings.TrimSpace(git(t, inner, "rev-parse", "HEAD"))
+		git(t, dir, "add", sub)
+	}
 	git(t, dir, "commit", "-qm", "outer")
-	head := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD"))
-	r := open(t, g, dir)
-	for path, want := range map[string]string{"sub": inner, "d": "", "d/a": "", "none": ""} {
-		if got, err := r.Submodule(t.Context(), head, path); got != want || err != nil {
-			t.Errorf("%s: %q, %v", path, got, err)
-		}
+	tree := t.TempDir()
+	write(t, tree, "d/a", "1\n", "d/with/a", "2\n", "d/with/b", "2\n")
+	want.Extra = []string{"without"}
+	got, err := open(t, g, dir).Compare(t.Context(), strings.TrimSpace(git(t, dir, "rev-parse", "HEAD")), tree, ".")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
