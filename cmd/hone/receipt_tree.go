@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -98,16 +100,16 @@ func seenBy(r *recorded.Run) (s seen, err error) {
 
 // otherFile says that a commit has not the file that the check saw.
 type otherFile struct {
-	commit, path string
-	extra        bool // only the commit has it
-	missing      bool // the commit does not have it
+	path, text string
+	remedy     string // what to do before the same command; empty: nothing helps it
 }
 
-func (o *otherFile) Error() string {
-	if o.extra {
-		return fmt.Sprintf("commit %.12s has %s, which was not there when the check ran", o.commit, render.Line(o.path))
-	}
-	return fmt.Sprintf("commit %.12s does not have %s as the run left it", o.commit, render.Line(o.path))
+func (o *otherFile) Error() string { return o.text }
+
+const leftOtherwise = "does not have %s as the run left it"
+
+func (c *comparison) other(path, how, remedy string) error {
+	return &otherFile{path, fmt.Sprintf("commit %.12s "+how, c.id, render.Line(path)), remedy}
 }
 
 // failure adds what the user can do. redo is the command that redoes an undone run.
@@ -119,8 +121,8 @@ func (o *otherFile) failure(run string, s seen, undone bool, redo string) error 
 		if next = "commit the run's work" + again; undone {
 			next = redo + ", commit the files" + again
 		}
-	case o.missing:
-		next = "commit it, or let git ignore it" + again
+	case o.remedy != "":
+		next = o.remedy + again
 	}
 	return failure.Usage(o.Error(), next)
 }
@@ -132,13 +134,14 @@ type comparison struct {
 	id         string                        // of the commit
 	files      map[string]workspace.Manifest // by the directory of the repository that they are in
 	apart      []string                      // files that are not compared, from the run's directory
+	unstored   map[string][]byte             // contents that the home does not have, by digest
 }
 
 // compare finds out whether a commit has exactly the files that the check saw, with those of submodules as the commit names
 // them. The error is an [*otherFile] if it has not. Not compared are files that no commit can have, because git ignores them
-// or they are in a repository that is no submodule; those whose contents hone did not record; and the loop's own.
+// or they are in a repository that is no submodule; those that hone did not read; and the loop's own.
 func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, err error) {
-	c.saw, c.files = s, map[string]workspace.Manifest{}
+	c.saw, c.files, c.unstored = s, map[string]workspace.Manifest{}, map[string][]byte{}
 	if c.top, err = git.Root(dir); err != nil {
 		return c, failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+s.run.ID+", whose subject is the tree")
 	}
@@ -153,12 +156,23 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 		return c, err
 	}
 	c.below = filepath.ToSlash(c.below)
+	now, err := workspace.Open(dir, workspace.Options{})
+	if err != nil {
+		return c, err
+	}
+	defer now.Close()
 	own := s.run.Own()
 	for _, e := range s.tree {
-		stored := e.Kind == workspace.Symlink || e.Kind == workspace.Regular && s.run.Home.Has(e.Digest)
-		if !stored || e.Note != "" || own != nil && own(e.Path) {
+		if e.Kind == workspace.Other || e.Note != "" || e.IsUnread() || own != nil && own(e.Path) {
 			c.apart = append(c.apart, e.Path)
 			continue
+		}
+		if e.Kind == workspace.Regular && !s.run.Home.Has(e.Digest) { // it has a key
+			content, _, err := now.Read(e.Path)
+			if err != nil || workspace.Digest(content) != e.Digest {
+				return c, c.other(e.Path, "cannot be compared: hone did not store %s, and that is no longer as the check saw it", "restore it")
+			}
+			c.unstored[e.Digest] = content
 		}
 		e.Path = path.Join(c.below, e.Path)
 		in := c.repositoryOf(e.Path)
@@ -227,8 +241,12 @@ func (c *comparison) judge(in string, is git.Comparison) error {
 			own := c.saw.run.Own()
 			switch name := c.inRun(full); {
 			case slices.Contains(c.apart, name), own != nil && own(name):
-			case i == 2 && is.Submodules[p] == "", i < 2:
-				return &otherFile{commit: c.id, path: name, missing: i == 1, extra: i == 2}
+			case i == 2 && is.Submodules[p] == "":
+				return c.other(name, "has %s, which was not there when the check ran", "")
+			case i == 0:
+				return c.other(name, leftOtherwise, "")
+			case i == 1:
+				return c.other(name, leftOtherwise, "commit it, or let git ignore it")
 			case c.files[full] == nil: // a submodule that is not checked out; else it is compared by itself
 				c.apart = append(c.apart, name)
 			}
@@ -271,7 +289,13 @@ func (c *comparison) read(ctx context.Context, in, commit string) (is git.Compar
 		return is, err
 	}
 	defer tree.Close()
-	if err := history.WriteTree(ctx, tree, files, c.saw.run.Home); err != nil {
+	_, err = tree.Apply(ctx, workspace.Manifest(nil).Diff(files), func(digest string) (io.ReadCloser, error) {
+		if content, ok := c.unstored[digest]; ok {
+			return io.NopCloser(bytes.NewReader(content)), nil
+		}
+		return c.saw.run.Home.OpenObject(digest)
+	})
+	if err != nil {
 		return is, err
 	}
 	return repo.Compare(ctx, commit, tree.Dir(), below)
