@@ -266,7 +266,7 @@ func wallWorks(t *testing.T, kind sandbox.Wall) bool {
 	t.Helper()
 	why, tried := walls.Load(kind)
 	if !tried {
-		w, err := wall.Build(context.Background(), kind, sandbox.Policy{Read: workshop.System()})
+		w, err := wall.Build(context.Background(), sandbox.Policy{Wall: kind, Read: workshop.System()})
 		if err == nil {
 			err = w.Close()
 		}

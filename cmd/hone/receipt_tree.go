@@ -17,7 +17,7 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -27,7 +27,7 @@ import (
 
 // judgedRun returns the run whose check a receipt is about: the attempt whose changes the run applied, which the
 // caller must close, or else the run itself.
-func judgedRun(r *recorded.Run) (*recorded.Run, error) {
+func judgedRun(r *report.Run) (*report.Run, error) {
 	var attempt history.Attempt
 	for _, one := range r.Past.Attempts() {
 		if one.Applied {
@@ -40,11 +40,11 @@ func judgedRun(r *recorded.Run) (*recorded.Run, error) {
 	if attempt.Run == "" {
 		return r, nil
 	}
-	home := recorded.Copy(attempt)
+	home := report.Copy(attempt)
 	if home == nil {
 		return nil, failure.Usage(fmt.Sprintf("the copy of attempt %d was removed, and with it the run that has its check", attempt.Number), "start the attempts again")
 	}
-	judged, err := recorded.Read(home, attempt.Run)
+	judged, err := report.Read(home, attempt.Run)
 	if err != nil {
 		home.Close()
 	}
@@ -53,14 +53,14 @@ func judgedRun(r *recorded.Run) (*recorded.Run, error) {
 
 // seen is what the check of a run saw last.
 type seen struct {
-	run     *recorded.Run
+	run     *report.Run
 	check   history.Checked    // that passed, or else the last one; zero if none ran
 	passed  bool               // with the tree that the run was done with
 	tree    workspace.Manifest // without a check, that of the last decision
 	changes []workspace.Delta  // of the run, up to that tree
 }
 
-func seenBy(r *recorded.Run) (s seen, err error) {
+func seenBy(r *report.Run) (s seen, err error) {
 	s.run = r
 	events, at, object := r.Past.Events(), 0, ""
 	for i, e := range events {

@@ -170,7 +170,8 @@ func workBehindWalls(t *testing.T, dir string) {
 	env := p.Env
 	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		t.Run(string(kind), func(t *testing.T) {
-			w, err := wall.Build(context.Background(), kind, p)
+			p.Wall = kind
+			w, err := wall.Build(context.Background(), p)
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}
@@ -231,7 +232,8 @@ func TestLinkedWorktree(t *testing.T) {
 	p, env := b.policy(t)
 	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
 		t.Run(string(kind), func(t *testing.T) {
-			w, err := wall.Build(context.Background(), kind, p)
+			p.Wall = kind
+			w, err := wall.Build(context.Background(), p)
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}
