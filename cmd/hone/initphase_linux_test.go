@@ -30,6 +30,7 @@ type (
 // service that meets its specification (ruling A12).
 func TestPhaseTemplates(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +77,7 @@ func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 // TestHealthChecks: lint.log names each problem in the code, with its file.
 func TestHealthChecks(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, c := range []struct {
 		template, program string
 		files             map[string]string

@@ -138,6 +138,7 @@ func die() {
 //
 // After each script every run that it leaves is replayed ([replayAll]).
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	names := "*"
 	if testing.Short() {
 		names = shortScripts

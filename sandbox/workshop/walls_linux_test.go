@@ -78,6 +78,7 @@ func TestHandiwork(t *testing.T) {
 	}
 	for _, id := range ids {
 		t.Run("uid"+strconv.Itoa(id), func(t *testing.T) {
+			t.Parallel()
 			dir := must(os.MkdirTemp("", "handiwork"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			dir = must(filepath.EvalSymlinks(dir))
