@@ -115,7 +115,7 @@ func (r *Run) outOfTime() *Stop {
 	if o := r.Past().Outage(); o.Tries > 0 {
 		why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 	}
-	return &Stop{Kind: KindBudget, Why: why, Next: history.ResumeWith("max-time", history.DurationText(2*limit))}
+	return &Stop{Kind: KindBudget, Why: why, Next: history.MoreTime(limit)}
 }
 
 func (r *Run) stoppedState(ctx context.Context, err error) State {

@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hone"
 	"hone/group"
 	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
 	"hone/workspace/clone"
 )
 
@@ -35,7 +38,7 @@ func placeOf(workspace, run string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	top, err := git.Root(workspace)
+	top, err := Top(workspace)
 	if errors.Is(err, git.ErrNotRepository) {
 		top, err = workspace, nil
 	}
@@ -44,6 +47,27 @@ func placeOf(workspace, run string) (place, error) {
 	}
 	rel, err := filepath.Rel(top, workspace)
 	return place{top: top, rel: rel, root: filepath.Join(all, run)}, err
+}
+
+// Top returns what is copied of a repository: its work tree, or for a submodule, whose repository is in that of the project
+// around it, the work tree of that. The error is a [*hone.UsageError] if a copy would not find its repository.
+func Top(workspace string) (string, error) {
+	top, err := git.Root(workspace)
+	for err == nil {
+		file := filepath.Join(top, ".git")
+		link := gitdir.Link(file)
+		outer, none := git.Root(filepath.Dir(top))
+		switch {
+		case link != "" && none == nil && sandbox.Within(outer, link):
+			top = outer
+		case link != "" && !strings.Contains(gitdir.Read(file), link):
+			return top, &hone.UsageError{Why: file + " names its repository by a relative path, which leads nowhere in the copies of attempts",
+				Next: hone.Next{First: "clone the repository", Verb: hone.NewRun, Remark: "in the clone"}}
+		default:
+			return top, nil
+		}
+	}
+	return top, err
 }
 
 func (p place) copy(n int) string {
