@@ -162,11 +162,16 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 
 // It comes before anything is read.
 func (a *app) checkOutput(f exportFlags, ref string) error {
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return err
+	}
+	again := "hone export " + ref + failure.Elsewhere(dir) + " -o run.hone"
 	switch {
 	case f.output == "":
-		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("export needs a file to write", again)
 	case f.output == "-" && a.outTerminal:
-		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("a bundle is not for a terminal", again)
 	}
 	return checkFree(f.output, f.force)
 }
@@ -249,5 +254,5 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	if x.Base() != "" {
 		where = fmt.Sprintf("in a checkout of %.12s", x.Base())
 	}
-	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(filepath.Base(name)))
+	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(failure.Quoted(filepath.Base(name))))
 }

@@ -105,10 +105,11 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 		return err
 	}
 	defer r.Close()
+	named := r.ID + failure.Elsewhere(r.Home.Workspace())
 	end, ok := r.Past.End()
 	switch {
 	case r.Working || !ok:
-		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+r.ID)
+		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+named)
 	case r.Start.Redacted:
 		return failure.Usage("the texts of run "+r.ID+" were replaced, so that nothing says what checked it", "ask for an export without --redacted")
 	}
@@ -122,7 +123,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 		}
 		s.Subject = []subject{{filepath.Base(r.Home.Workspace()), map[string]string{"gitCommit": id}}}
 	case tree == "" && !f.trailer:
-		return failure.Usage("run "+r.ID+" saw no tree with a check", "name the commit that has its work: hone receipt "+r.ID+" --commit HEAD")
+		return failure.Usage("run "+r.ID+" saw no tree with a check", "name the commit that has its work: hone receipt "+named+" --commit HEAD")
 	default:
 		s.Subject = []subject{{"files of " + filepath.Base(r.Home.Workspace()), map[string]string{"sha256": tree}}}
 	}
@@ -176,9 +177,10 @@ func receiptOf(r *recorded.Run, end history.End) receipt {
 
 // committed returns the id of a commit that has all files as the run left them.
 func committed(ctx context.Context, r *recorded.Run, revision string) (string, error) {
+	named := r.ID + failure.Elsewhere(r.Home.Workspace())
 	repo, err := git.OpenAt(r.Home.Workspace())
 	if err != nil {
-		return "", failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+r.ID+", whose subject is the tree")
+		return "", failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+named+", whose subject is the tree")
 	}
 	id, err := repo.CommitID(ctx, revision)
 	if err != nil {
@@ -199,7 +201,7 @@ func committed(ctx context.Context, r *recorded.Run, revision string) (string, e
 			same = err == nil && git.IsBlob(blobs[d.Path], content)
 		}
 		if !same {
-			return "", failure.Usage(fmt.Sprintf("commit %.12s does not have %s as the run left it", id, render.Line(d.Path)), "commit the run's work, then: hone receipt "+r.ID+" --commit HEAD")
+			return "", failure.Usage(fmt.Sprintf("commit %.12s does not have %s as the run left it", id, render.Line(d.Path)), "commit the run's work, then: hone receipt "+named+" --commit HEAD")
 		}
 	}
 	return id, nil

@@ -102,7 +102,7 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 		return done, err
 	}
 	r := built.Run
-	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour})
+	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour, At: failure.Elsewhere(w.Home.Workspace())})
 	defer s.Close()
 	if verbose {
 		r.Journal.Observe(history.Observer(s.Show))

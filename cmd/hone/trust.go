@@ -68,7 +68,7 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 			}
 			switch {
 			case f.yes:
-				return failure.Usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+args[0])
+				return failure.Usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+failure.Quoted(args[0]))
 			case f.revoke:
 				return a.revokeTrust(args[0])
 			}
