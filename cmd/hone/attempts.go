@@ -120,8 +120,6 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 	}
 	if top, err := attempts.Top(in.Root); err == nil {
 		dirs = append(dirs, top)
-	} else if errors.As(err, new(*hone.UsageError)) {
-		return err
 	}
 	scripts := append(strings.Fields(check), "build.sh")
 	for _, dir := range dirs {
