@@ -42,7 +42,7 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 		name, err := r.Journal.Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Before: before}, err
 	}
-	got, _, err := once(ctx, r, command(r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
+	got, _, err := once(ctx, r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
 		text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
 		last := messages[len(messages)-1]
 		// The last part is the instruction itself; see the package command.
@@ -59,7 +59,7 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 		got, err := ask(ctx, sent)
 		got.Request = name
 		return got, err
-	}))
+	})
 	if err != nil {
 		return Conversation{}, err
 	}

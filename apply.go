@@ -64,9 +64,13 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 // In a tool call a file that the session has not seen is Unread, and the user is not asked (ruling G4).
 // denied are the files of which an earlier try has shown that the user may not change them.
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen, denied map[string]string) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
-		rules := r.protectingRules(r.Rules)
+	v, err := Step(ctx, r, history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
+		rules := r.Rules
 		rules.Seen, rules.ReadFirst, rules.Typed, rules.Denied = seen, r.at.Call > 0, true, denied
+		rules.Tools = rules.Tools || r.Trust.Tools
+		if r.Trust.keepsAny() {
+			rules.Protected = r.keeps
+		}
 		v, err := r.Tree.Review(ch, rules)
 		if err == nil {
 			err = r.denyBeyond(ctx, ch, v)
@@ -75,7 +79,7 @@ func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen, denied
 			err = r.snapshot(ctx)
 		}
 		return history.Reviewed{Verdicts: v}, err
-	}))
+	})
 	return v.Verdicts, err
 }
 
@@ -95,9 +99,19 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 			continue
 		}
 		more--
-		a, err := r.askAbout(ctx, &ch.Edits[i], &vs[i], more, rest)
+		e, v := ch.Edits[i], vs[i]
+		a, err := r.askOnce(ctx, e, v, more, rest)
+		for ; err == nil && a.Edited.Exists(); a, err = r.askOnce(ctx, e, v, more, rest) {
+			v.After, v.Edited = a.Edited, true
+			if e.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
+				return ch, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
+			}
+		}
 		if err != nil {
 			return ch, err
+		}
+		if a.Approved || a.By == history.NoUser {
+			ch.Edits[i], vs[i] = e, v
 		}
 		rest = rest || a.Rest
 		vs[i].Ruling, vs[i].Reason = rulingFor(vs[i], a)
@@ -115,32 +129,10 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 		return workspace.Pending, v.Reason + ", and no user could be asked"
 	case a.By == history.Outdated:
 		return workspace.Declined, v.Reason + ", and the file changed before a user could be asked"
-	}
-	if a.By == byFlag {
+	case a.By == byFlag:
 		return workspace.Declined, v.Reason + ", and this run declines such changes"
 	}
 	return workspace.Declined, v.Reason + ", and the user declined it"
-}
-
-// If the user edits the contents, it asks about those. Unless the user declines them, e and v are about them afterwards.
-func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verdict, more int, rest bool) (Answer, error) {
-	asked, about := *e, *v
-	for {
-		a, err := r.askOnce(ctx, asked, about, more, rest)
-		if err != nil {
-			return a, err
-		}
-		if !a.Edited.Exists() {
-			if a.Approved || a.By == history.NoUser {
-				*e, *v = asked, about
-			}
-			return a, nil
-		}
-		about.After, about.Edited = a.Edited, true
-		if asked.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
-			return a, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
-		}
-	}
 }
 
 // It records the question, and stores the contents that it is about, before the user sees it. The same question is not asked
@@ -162,11 +154,12 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 		case rest:
 			return Answer{Approved: true, By: "user"}, nil
 		}
-		var err error
-		if q.AboutJudges() {
-			if q.Said, err = r.saidAboutJudges(); err != nil {
+		if records := r.Past().Records(askName); q.AboutJudges() && len(records) > 0 {
+			asked, err := result[judgesAsked](r, records[len(records)-1].Event)
+			if err != nil {
 				return Answer{}, err
 			}
+			q.Said = asked.Words
 		}
 		return r.askUser(ctx, q)
 	}))
@@ -177,21 +170,25 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 // and asked when the run is resumed.
 func (r *Run) AskUser(ctx context.Context, asks string) error {
 	q := Question{Asks: asks}
-	_, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
-		func(ctx context.Context) (Answer, error) {
-			if a, ok := r.Past().AnswerTo(q); ok {
-				return a, nil
-			}
-			return r.askUser(ctx, q)
-		}))
+	_, err := r.answer(ctx, q, func(ctx context.Context) (Answer, error) {
+		if a, ok := r.Past().AnswerTo(q); ok {
+			return a, nil
+		}
+		return r.askUser(ctx, q)
+	})
 	return err
 }
 
+// answer records the answer to a question that names no contents.
+func (r *Run) answer(ctx context.Context, q Question, do func(context.Context) (Answer, error)) (Answer, error) {
+	return step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil }, do))
+}
+
+// It asks again if the contents that the user wrote cannot be used.
 func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 	if r.Human == nil {
 		return Answer{By: history.NoUser}, nil
 	}
-	defer func() { r.stale = true }() // the user may change files meanwhile
 	for {
 		asked := r.Journal.Wait()
 		a, err := r.Human.Ask(ctx, q)
@@ -202,31 +199,23 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 		if err != nil || a.Contents == nil {
 			return a, err
 		}
-		if a.Edited, q.Problem, err = r.reviewEdited(q.Path, a.Contents); err != nil {
+		vs, err := r.Tree.Review(workspace.Change{Edits: []workspace.Edit{{Path: q.Path, Content: a.Contents}}}, r.Rules)
+		if err != nil {
 			return a, err
 		}
-		q.Refused = a.Contents
-		if q.Problem == "" {
-			a.Approved, a.Rest = false, false
+		reason, withheld := r.Rules.Guard.Withheld(q.Path, a.Contents)
+		switch v := vs[0]; {
+		case v.Ruling == workspace.Deny, v.Ruling == workspace.Drop:
+			q.Problem = v.Reason
+		case withheld:
+			q.Problem = "hone would withhold it from the model: " + reason
+		default:
+			a.Approved, a.Rest, a.Edited = false, false, v.After
 			_, err := r.Journal.Put(a.Contents)
 			return a, err
 		}
+		q.Refused = a.Contents
 	}
-}
-
-func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, problem string, err error) {
-	vs, err := r.Tree.Review(workspace.Change{Edits: []workspace.Edit{{Path: path, Content: content}}}, r.Rules)
-	if err != nil {
-		return after, "", err
-	}
-	v := vs[0]
-	if v.Ruling == workspace.Deny || v.Ruling == workspace.Drop {
-		return v.After, v.Reason, nil
-	}
-	if reason, ok := r.Rules.Guard.Withheld(path, content); ok {
-		return v.After, "hone would withhold it from the model: " + reason, nil
-	}
-	return v.After, "", nil
 }
 
 // same is false if the file has changed since the review.
@@ -259,20 +248,30 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 // It can be repeated: it completes what a crash interrupted. made is false if no edit was made, because the user changed a file
 // after the review or may not change one, which it adds to denied.
 func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict, denied map[string]string) (made bool, err error) {
-	edits, allowed := allowedEdits(ch, vs)
+	var edits []workspace.Edit
+	var allowed []workspace.Verdict
+	for i, v := range vs {
+		if v.Ruling == workspace.Allow {
+			edits, allowed = append(edits, ch.Edits[i]), append(allowed, v)
+		}
+	}
 	if len(allowed) == 0 {
 		return true, r.recordVerdicts(ch, vs)
 	}
 	begun := history.ApplyBegun{Verdicts: allowed}
 	open := func(context.Context) (any, error) {
-		changed, err := r.storeImages(edits, allowed)
-		if len(changed) > 0 {
-			begun = history.ApplyBegun{Verdicts: []workspace.Verdict{}, Outdated: changed}
+		for i, v := range allowed {
+			same, err := r.storeQuestionImages(&Question{Path: v.Path, Before: v.Before, After: v.After}, edits[i])
+			if err != nil {
+				return nil, err
+			}
+			if !same {
+				begun.Verdicts, begun.Outdated = []workspace.Verdict{}, append(begun.Outdated, v.Path)
+			}
 		}
-		return begun, err
+		return begun, nil
 	}
 	done, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
-		r.stale = true
 		if len(begun.Outdated) > 0 {
 			return history.Applied(begun), nil
 		}
@@ -283,35 +282,6 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 		return false, err
 	}
 	return true, r.recordVerdicts(ch, vs)
-}
-
-func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
-	var todo workspace.Change
-	var allowed []workspace.Verdict
-	for i, v := range vs {
-		if v.Ruling == workspace.Allow {
-			e := ch.Edits[i]
-			e.Path = v.Path
-			todo.Edits = append(todo.Edits, e)
-			allowed = append(allowed, v)
-		}
-	}
-	return todo, allowed
-}
-
-// changed are the files that have changed since the review.
-func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) (changed []string, err error) {
-	for i, v := range vs {
-		q := Question{Path: v.Path, Before: v.Before, After: v.After}
-		same, err := r.storeQuestionImages(&q, ch.Edits[i])
-		if err != nil {
-			return nil, err
-		}
-		if !same {
-			changed = append(changed, v.Path)
-		}
-	}
-	return changed, nil
 }
 
 // Each is recorded once. The contents of edits that were not made are stored too.

@@ -3,11 +3,9 @@ package hone
 import (
 	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/model/paid"
 	"hone/tool"
@@ -88,22 +86,16 @@ type Role struct {
 func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {
 	defer r.startSession()()
 	r.at.Turn = 1
-	role, err := r.escalatedRole(role)
+	m, err := r.recorded(role)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	m, req := r.recorded(role), model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
 	if last := r.lastAsked(role, r.at.Round-1); last != nil {
-		object := last.Payload.(history.Asked).Request
-		earlier, err := history.ReadWholeRequest(object, r.Journal.Home().Get)
-		if err == nil {
-			err = m.follow(object, earlier, req)
-		}
-		if err != nil {
+		if err := m.follow(last.Payload.(history.Asked).Request); err != nil {
 			return model.Reply{}, err
 		}
 	}
-	return m.Generate(ctx, req)
+	return m.Generate(ctx, model.Request{System: m.role.System, Messages: messages, Reasoning: m.role.Reasoning})
 }
 
 // recorded is a role's model in one session. A call of it is a step: the request is recorded, and
@@ -112,29 +104,39 @@ type recorded struct {
 	r       *Run
 	role    Role
 	paid    paid.Model
-	replied string          // who replied last, as the user names the model
-	last    string          // object of the last request; empty if the next one is stored whole
-	sent    []model.Message // its messages
+	replied string        // who replied last, as the user names the model
+	last    string        // object of the last request; empty if the next one is stored whole
+	sent    model.Request // the last request
 	// encoded is the next request; nil until its size is asked for.
 	encoded []byte
 }
 
-func (r *Run) recorded(role Role) *recorded {
+// DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
+const DefaultEscalateAfter = 2
+
+// Whether the Escalation is the role's model follows from the recorded findings of the rounds before, so that a resumed run and
+// a replay agree; the event only tells the user.
+func (r *Run) recorded(role Role) (*recorded, error) {
+	own, after := role.ownModel(), orElse(role.EscalateAfter, DefaultEscalateAfter)
+	if up := role.Escalation; up != nil {
+		if round := r.escalationRound(after); round > 0 {
+			if !r.Past().HasEscalated(own.Called) {
+				if err := r.tell(history.TypeEscalate, history.Escalated{Round: round, Role: role.Name, From: own.Called, To: up.Called, After: after}); err != nil {
+					return nil, err
+				}
+			}
+			role.Model, role.Called, role.MaxOutput, role.Price = up.Model, up.Called, up.MaxOutput, up.Price
+			role.Escalation, role.Fallbacks = nil, slices.DeleteFunc(append([]Candidate{own}, role.Fallbacks...), func(c Candidate) bool { return c.Called == up.Called })
+		}
+	}
 	return &recorded{r: r, role: role, paid: paid.Model{Account: r.Account(), Role: role.Name, Round: r.at.Round,
-		Candidates: append([]Candidate{role.ownModel()}, role.Fallbacks...), Context: role.Context}}
+		Candidates: append([]Candidate{role.ownModel()}, role.Fallbacks...), Context: role.Context}}, nil
 }
 
-// follow notes an earlier request, of which the next one may repeat the messages. It does nothing
-// if they differ in anything else.
-func (m *recorded) follow(object string, earlier, next model.Request) error {
-	was, err := history.DigestOf([]any{earlier.System, earlier.Tools, earlier.Reasoning})
-	if err != nil {
-		return err
-	}
-	now, err := history.DigestOf([]any{next.System, next.Tools, next.Reasoning})
-	if err == nil && was == now {
-		m.last, m.sent = object, earlier.Messages
-	}
+// follow notes an earlier request, which the next one may repeat.
+func (m *recorded) follow(object string) (err error) {
+	m.last = object
+	m.sent, err = history.ReadWholeRequest(object, m.r.Journal.Home().Get)
 	return err
 }
 
@@ -154,19 +156,22 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 	}
 	m.encoded = nil
 	keep := whole
-	if added, ok := m.added(req.Messages); ok {
+	if added, ok := history.Added(m.last, m.sent, req); ok {
 		if keep, err = m.r.encoded(added); err != nil {
 			return model.Reply{}, err
 		}
 	}
-	m.last, m.sent = workspace.Digest(keep), slices.Clone(req.Messages)
+	m.last, m.sent = workspace.Digest(keep), req
+	m.sent.Messages = slices.Clone(req.Messages) // a conversation replaces old output in place
 	open := func(context.Context) (any, error) {
 		name, err := m.r.Journal.Put(keep)
 		now, _ := m.paid.InService()
 		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole)), Stronger: m.role.Escalation != nil}, err
 	}
 	got, err := step(ctx, m.r, effect(history.TypeAsk, m.role.Name, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
-		sent := model.Request{MaxOutput: req.MaxOutput, CacheKey: m.r.cacheKey(m.role), Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received}
+		sent := model.Request{MaxOutput: req.MaxOutput, Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received,
+			// The same in all processes of a run; it reveals nothing.
+			CacheKey: workspace.Digest([]byte(m.r.Journal.Run() + "\x00" + m.role.Name))[:32]}
 		if err := json.Unmarshal(whole, &sent); err != nil {
 			return history.Replied{}, err
 		}
@@ -178,30 +183,11 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		now, _ := m.paid.InService()
 		return m.r.storeReply(m.role.Name, now.Called, reply)
 	}))
-	m.r.stale, m.replied = true, got.Model // the user may have changed files meanwhile
+	m.replied = got.Model
 	if err != nil {
 		return model.Reply{}, err
 	}
 	return m.r.reply(got)
-}
-
-// It is what the messages add to those of the last request: further messages, or further parts of the only one.
-func (m *recorded) added(messages []model.Message) (history.AddedRequest, bool) {
-	n := len(m.sent)
-	switch {
-	case m.last == "":
-		return history.AddedRequest{}, false
-	case n < len(messages) && reflect.DeepEqual(m.sent, messages[:n]):
-		return history.AddedRequest{After: m.last, Messages: messages[n:]}, true
-	case n != 1 || len(messages) != 1 || m.sent[0].Role != messages[0].Role:
-		return history.AddedRequest{}, false
-	}
-	was, is := m.sent[0].Parts, messages[0].Parts
-	same := 0
-	for same < min(len(was), len(is)) && reflect.DeepEqual(was[same], is[same]) {
-		same++
-	}
-	return history.AddedRequest{After: m.last, Repeated: same, Parts: is[same:]}, same > 0
 }
 
 // Which of the role's models replied is not part of it: the record says that.
@@ -227,31 +213,6 @@ func (r *Run) storeReply(role, called string, reply model.Reply) (history.Replie
 	return got, err
 }
 
-// DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
-const DefaultEscalateAfter = 2
-
-// Whether the Escalation is the role's model follows from the recorded findings of the rounds before, so that a resumed run and
-// a replay agree; the event only tells the user.
-func (r *Run) escalatedRole(role Role) (Role, error) {
-	after := orElse(role.EscalateAfter, DefaultEscalateAfter)
-	if role.Escalation == nil {
-		return role, nil
-	}
-	round := r.escalationRound(after)
-	if round == 0 {
-		return role, nil
-	}
-	up, own := role, role.ownModel()
-	up.Model, up.Called, up.MaxOutput, up.Price = role.Escalation.Model, role.Escalation.Called, role.Escalation.MaxOutput, role.Escalation.Price
-	up.Escalation, up.Fallbacks = nil, slices.DeleteFunc(append([]Candidate{own}, role.Fallbacks...), func(c Candidate) bool { return c.Called == up.Called })
-	if r.Past().HasEscalated(role.Called) {
-		return up, nil
-	}
-	_, err := r.append(journal.Entry{Type: history.TypeEscalate, Payload: history.Escalated{
-		Round: round, Role: role.Name, From: role.Called, To: up.Called, After: after}})
-	return up, err
-}
-
 func (role Role) ownModel() Candidate {
 	return Candidate{Model: role.Model, Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}
 }
@@ -264,9 +225,4 @@ func (role Role) Fits(bytes int64) error {
 		return nil
 	}
 	return &ContextError{Need: need, Limit: role.Context}
-}
-
-// It is the same in all processes of a run, and reveals nothing.
-func (r *Run) cacheKey(role Role) string {
-	return workspace.Digest([]byte(r.Journal.Run() + "\x00" + role.Name))[:32]
 }

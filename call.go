@@ -14,51 +14,106 @@ import (
 	"hone/internal/reply"
 	"hone/model"
 	"hone/tool"
+	"hone/workspace"
 )
 
-func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) (err error) {
-	if len(group) == 1 {
-		err = t.runAlone(ctx, group[0])
-	} else {
-		err = t.runConcurrently(ctx, group)
-	}
-	if err != nil {
-		return err
-	}
-	for _, c := range group {
-		maps.Copy(t.seen, c.result.Shown)
-		if c.refused == "" && !c.tool.ReadOnly && !c.tool.RunsCommands && !c.result.Failed {
-			clear(t.times) // something may have changed, so calls may be repeated
+func (t *talk) runCalls(ctx context.Context, parts []model.Part, calls []model.Call) error {
+	t.prompts = 0
+	var planned, waiting []*pendingCall // calls that only read run concurrently, any other call alone
+	for i, call := range calls {
+		c := t.planCall(call, i)
+		planned = append(planned, c)
+		if c.refused == "" && c.tool.ReadOnly {
+			waiting = append(waiting, c)
+			continue
+		}
+		if err := t.read(ctx, waiting); err != nil {
+			return err
+		}
+		waiting = nil
+		if err := t.run(ctx, c); err != nil {
+			return err
 		}
 	}
-	return nil
+	if err := t.read(ctx, waiting); err != nil {
+		return err
+	}
+	answers := model.Message{Role: model.User}
+	for i, c := range planned {
+		called := Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
+		t.Calls = append(t.Calls, called)
+		t.outputs = append(t.outputs, c.result.Text)
+		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
+			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(called), Failed: c.result.Failed}})
+	}
+	t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}, answers))
+	return t.noteFailures(ctx, t.Calls[len(t.Calls)-len(planned):])
 }
 
-func (t *talk) runAlone(ctx context.Context, c *pendingCall) error {
+type pendingCall struct {
+	call    reply.Call
+	index   int // in its reply, from 0
+	tool    tool.Tool
+	refused string
+	result  tool.Result
+}
+
+func (t *talk) planCall(call model.Call, index int) *pendingCall {
+	c := &pendingCall{call: reply.ReadCall(call, t.specs), index: index}
+	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == c.call.Name })
+	switch bounds := t.role.Bounds; {
+	case i < 0:
+		c.refuse(RefusedName, c.call.Problem)
+	case c.call.Problem != "":
+		text := c.call.Problem
+		if t.role.TextCalls {
+			text += "\n" + callForm
+		}
+		c.refuse(RefusedJSON, text)
+	case index >= bounds.PerTurn:
+		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
+	case t.runCount >= bounds.Calls:
+		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
+	case t.times[c.call.Key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
+		c.refuse(RefusedRepeat, "not run: the same call was answered before, and nothing has changed since; use that answer, or do something else")
+	default:
+		c.tool = t.role.Tools[i]
+		t.runCount++
+		t.times[c.call.Key]++
+	}
+	return c
+}
+
+func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
+
+// run runs a call that may change something, or records that it is refused.
+func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
 	w := t.callStep(c)
-	w.models = true
 	if c.refused != "" || !c.tool.RunsCommands {
-		var err error
 		c.result, err = step(ctx, t.r, w)
-		return err
+		if c.refused == "" && !c.result.Failed {
+			clear(t.times) // something may have changed, so calls may be repeated
+		}
+	} else {
+		w.models = true
+		begin := func(before history.Before) (any, error) { return t.callBegin(c, before) }
+		interrupted := func(_ context.Context, changed []string) (tool.Result, error) {
+			return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
+				t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
+		}
+		var after history.Snapshot
+		c.result, after, err = once(ctx, t.r, w, begin, interrupted)
+		c.result = t.withNotes(c.result, after)
+		if t.tree != "" && t.tree != after.Tree { // other calls may be repeated; the command itself could change the tree each time
+			maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })
+		}
+		t.tree = after.Tree
 	}
-	begin := func(before history.Before) (any, error) { return t.callBegin(c, before) }
-	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interruptedResult))
-	t.noteTree(c, after.Tree)
-	c.result = t.withNotes(result, after)
+	maps.Copy(t.seen, c.result.Shown)
 	return err
-}
-
-// If the tree has changed since the last command, other calls may be repeated. The command itself may not: it could change the
-// tree each time.
-func (t *talk) noteTree(c *pendingCall, tree string) {
-	if t.tree != "" && t.tree != tree {
-		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })
-	}
-	t.tree = tree
 }
 
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
@@ -85,7 +140,17 @@ func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 			return c.result, nil
 		}
 		in := t.toolInput(c.call.Args)
-		in.Original = t.originalContents
+		// Of a call that was interrupted and runs again: the tool would take its own change for the user's.
+		in.Original = func(path string) ([]byte, bool) {
+			begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
+			apply, _ := begin.Payload.(history.ApplyBegun)
+			i := slices.IndexFunc(apply.Verdicts, func(v workspace.Verdict) bool { return v.Path == path && v.Before.Exists() })
+			if i < 0 {
+				return nil, false
+			}
+			content, err := t.r.Journal.Home().Get(apply.Verdicts[i].Before.Digest)
+			return content, err == nil
+		}
 		return c.tool.Run(ctx, in)
 	})
 }
@@ -105,11 +170,6 @@ func (t *talk) callBegin(c *pendingCall, before history.Before) (history.ToolCal
 	b.Args = ""
 	b.Object, err = t.r.Journal.Put(t.r.redact([]byte(c.call.Args)))
 	return b, err
-}
-
-func (t *talk) interruptedResult(_ context.Context, changed []string) (tool.Result, error) {
-	return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
-		t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 }
 
 func (role Role) changesText(changed []string) string {
@@ -137,8 +197,8 @@ func (role Role) visiblePaths(paths []string) []string {
 
 const maxConcurrent = 8
 
-// It records their begins before, and their results after, in the order of the calls.
-func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err error) {
+// read runs calls that only read concurrently. It records their begins before, and their results after, in the order of the calls.
+func (t *talk) read(ctx context.Context, group []*pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	places := make([]stepPlace, len(group))
@@ -170,6 +230,7 @@ func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err e
 		if c.result, err = finish(t.r, places[i], c.result); err != nil {
 			return err
 		}
+		maps.Copy(t.seen, c.result.Shown)
 	}
 	return nil
 }
@@ -257,19 +318,4 @@ func tells(m model.Message, path, text string) bool {
 		}
 		return true
 	})
-}
-
-// originalContents returns what a file contained before a call changed it that
-// was interrupted and now runs again. Without it the tool would take its own
-// change for the user's.
-func (t *talk) originalContents(path string) ([]byte, bool) {
-	begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
-	apply, _ := begin.Payload.(history.ApplyBegun)
-	for _, v := range apply.Verdicts {
-		if v.Path == path && v.Before.Exists() {
-			content, err := t.r.Journal.Home().Get(v.Before.Digest)
-			return content, err == nil
-		}
-	}
-	return nil, false
 }

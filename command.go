@@ -2,6 +2,7 @@ package hone
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // changes from the user's.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
 	begin := func(before history.Before) (any, error) { return history.CommandBegun{Before: before}, nil }
-	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted))
+	v, _, err := once(ctx, r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted)
 	return v, err
 }
 
@@ -24,16 +25,16 @@ func Once[T any](ctx context.Context, r *Run, name string, input any, do func(co
 // recorded. changed are the files that changed since; nil if there are none.
 type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
-// command turns a step into a command, which is not repeated automatically. If
-// the command was started but not recorded, interrupted makes its result. begin
-// makes the payload of its begin.
-func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) stepWork[T] {
+// once runs a command: a step that is not repeated automatically. If it was started but not recorded, interrupted makes its
+// result; begin makes the payload of its begin. Then once takes a snapshot, and restores the protected files that the command
+// changed. It also returns the record of the snapshot.
+func once[T any](ctx context.Context, r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) (v T, o history.Snapshot, err error) {
 	w.command = true
 	w.open = func(ctx context.Context) (any, error) {
 		if _, err := r.Manifest(ctx); err != nil {
 			return nil, err
 		}
-		manifest, err := r.storeManifest()
+		manifest, _, err := r.storeManifest()
 		if err != nil {
 			return nil, err
 		}
@@ -43,20 +44,23 @@ func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, erro
 		}
 		return begin(before)
 	}
-	w.again = func(ctx context.Context) (T, error) {
-		changed, err := r.changedSince(ctx, w.name)
-		if err != nil {
-			var none T
-			return none, err
+	w.again = func(ctx context.Context) (none T, err error) {
+		var changed []string
+		if object := r.begun(w.name).Manifest(); object != "" {
+			was, err := r.readManifest(object)
+			if err != nil {
+				return none, err
+			}
+			now, err := r.Manifest(ctx)
+			if err != nil {
+				return none, err
+			}
+			for _, d := range r.changes(was, now) {
+				changed = append(changed, d.Path)
+			}
 		}
 		return interrupted(ctx, changed)
 	}
-	return w
-}
-
-// once runs a command, takes a snapshot, and restores the protected files that
-// the command changed. It also returns the record of the snapshot.
-func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Snapshot, err error) {
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}
@@ -64,57 +68,85 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 	if w.models {
 		begun = r.begun(w.name).Before()
 	}
-	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) }))
+	o, err = Step(ctx, r, history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) })
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun.Manifest, o) }))
+		_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun.Manifest, o) })
 	}
 	return v, o, err
 }
 
 // The protected files that the command changed are recorded before they are restored, so that the model and the user learn of
 // them even if this process is killed. begun is the tree before a model's command, or zero.
-func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (history.Snapshot, error) {
-	before, err := r.manifestNamed(begun.Manifest)
-	if err == nil {
-		if begun.Manifest != "" {
-			r.keepNewTools(begun.Ignored)
-		}
-		err = r.snapshot(ctx)
-	}
+func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (s history.Snapshot, err error) {
+	before, err := r.readManifest(begun.Manifest)
 	if err != nil {
-		return history.Snapshot{}, err
+		return s, err
+	}
+	if begun.Manifest != "" { // git may ignore what the command has added, also by a rule that it has written
+		for _, path := range r.ignoredTools() {
+			if !slices.Contains(begun.Ignored, path) {
+				r.Tree.Keep(path)
+			}
+		}
+	}
+	if err := r.snapshot(ctx); err != nil {
+		return s, err
 	}
 	undo, err := r.undoes(before)
 	if err != nil {
-		return history.Snapshot{}, err
+		return s, err
 	}
 	list, err := r.protectedChanges(before, undo)
 	if err != nil {
-		return history.Snapshot{}, err
+		return s, err
 	}
-	var changed []history.Restored
 	for _, p := range list {
-		changed = append(changed, r.restoredFor(p.Path))
+		one, tool := history.Restored{Path: p.Path}, r.Tree.ToolReason(p.Path)
+		switch {
+		case r.keeps(p.Path):
+		case !r.Trust.mayChange(p.Path):
+			one.Why = r.Trust.outsideReason()
+		case r.Trust.Tools && tool != "":
+			one.Why, one.Tools = tool, true
+		default:
+			one.Why = fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines"))
+		}
+		s.Restored = append(s.Restored, one)
 	}
-	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredText(changed)}}, err
-}
-
-func restoredText(changed []history.Restored) string {
-	judges, beyond, tools := restoredNotes(changed)
+	judges, beyond, tools := restoredNotes(s.Restored)
 	if tools != "" {
 		tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
 	}
-	return strings.Join(slices.DeleteFunc([]string{judges, beyond, tools}, func(s string) bool { return s == "" }), "; ")
+	s.Said = strings.Join(slices.DeleteFunc([]string{judges, beyond, tools}, func(s string) bool { return s == "" }), "; ")
+	s.Outside = r.Past().UntoldChanges()
+	s.Manifest, s.Tree, err = r.storeManifest()
+	return s, err
 }
 
-// What the user has changed since then stays.
+// undoProtected restores the files that a snapshot says must be restored. Of those that Trust does not keep, it leaves out what
+// is no longer as the snapshot has it: what the user has changed since then stays.
 func (r *Run) undoProtected(ctx context.Context, begun string, after history.Snapshot) (history.Snapshot, error) {
-	list, err := r.stillChanged(ctx, begun, after)
+	before, err := r.readManifest(begun)
 	if err != nil {
 		return history.Snapshot{}, err
 	}
-	return r.putBack(ctx, list)
+	left, err := r.readManifest(after.Manifest)
+	if err != nil {
+		return history.Snapshot{}, err
+	}
+	if _, err := r.Manifest(ctx); err != nil {
+		return history.Snapshot{}, err
+	}
+	list, err := r.protectedChanges(before, func(path string) bool {
+		return slices.ContainsFunc(after.Restored, func(one history.Restored) bool { return one.Path == path })
+	})
+	if err != nil {
+		return history.Snapshot{}, err
+	}
+	return r.putBack(ctx, slices.DeleteFunc(list, func(one workspace.Delta) bool {
+		was, _ := left.Entry(one.Path)
+		return !r.keeps(one.Path) && !was.SameState(one.Before)
+	}))
 }
 
 func (r *Run) putBack(ctx context.Context, list []workspace.Delta) (history.Snapshot, error) {
@@ -124,41 +156,8 @@ func (r *Run) putBack(ctx context.Context, list []workspace.Delta) (history.Snap
 	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
 		return history.Snapshot{}, err
 	}
-	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
-}
-
-// stillChanged returns what restores the files that a snapshot says must be restored. Of those
-// that Trust does not keep, it leaves out what is no longer as the snapshot has it.
-func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snapshot) ([]workspace.Delta, error) {
-	before, err := r.manifestNamed(begun)
-	if err != nil {
-		return nil, err
-	}
-	left, err := r.manifestNamed(after.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.Manifest(ctx); err != nil {
-		return nil, err
-	}
-	list, err := r.protectedChanges(before, func(path string) bool {
-		return slices.ContainsFunc(after.Restored, func(one history.Restored) bool { return one.Path == path })
-	})
-	return slices.DeleteFunc(list, func(one workspace.Delta) bool {
-		was, _ := left.Entry(one.Path)
-		return !r.Trust.keeps(one.Path) && !was.SameState(one.Before)
-	}), err
-}
-
-func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
-	switch object {
-	case "":
-		return nil, nil
-	case r.stored.Name:
-		return r.stored.Manifest, nil
-	}
-	return r.readManifest(object)
+	object, tree, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: tree}, err
 }
 
 // begun returns the begin of the step of a name that was taken last.
@@ -166,27 +165,4 @@ func (r *Run) begun(name string) history.Event {
 	id, _ := r.Taken(name)
 	begin, _ := r.Past().Begin(id)
 	return begin
-}
-
-func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
-	object := r.begun(name).Manifest()
-	if object == "" {
-		return nil, nil
-	}
-	was, err := r.readManifest(object)
-	if err != nil {
-		return nil, err
-	}
-	r.stale = true
-	now, err := r.Manifest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var changed []string
-	for _, d := range was.Diff(now) {
-		if !r.isOwn(d.Path) {
-			changed = append(changed, d.Path)
-		}
-	}
-	return changed, nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/tool"
 )
@@ -31,20 +30,25 @@ type continued struct {
 // such session, it ended without an answer, or it takes more than two fifths of
 // the context or than the budget pays for.
 func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversation, ok bool, err error) {
-	if role, err = r.escalatedRole(role); err != nil {
+	t, err := r.newTalk(role)
+	if err != nil {
 		return c, false, err
 	}
-	t := r.newTalk(role, nil)
 	last, err := Step(ctx, r, "continue", role.Name, func(context.Context) (continued, error) {
 		asked := r.lastAsked(role, r.at.Round-1)
 		if asked == nil {
 			return continued{Role: role.Name}, nil
 		}
 		ok, err := t.restore(*asked, text)
-		if ok {
-			ok, err = t.isAffordable()
-		}
 		if err != nil || !ok {
+			return continued{Role: role.Name}, err
+		}
+		_, size, err := t.next()
+		most := t.role.Context * 4 * 4 / 10
+		if most == 0 {
+			most = maxContinued
+		}
+		if _, refusal := t.model.paid.Turn(size); err != nil || size > most || refusal != nil {
 			return continued{Role: role.Name}, err
 		}
 		return continued{role.Name, asked.Step.Session}, nil
@@ -57,7 +61,7 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 			return c, false, err
 		}
 	}
-	c, err = r.converse(ctx, t)
+	c, err = t.converse(ctx)
 	return c, true, err
 }
 
@@ -72,9 +76,7 @@ func (r *Run) lastAsked(role Role, round int) *history.Event {
 
 // It reports whether the session ended with an answer.
 func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
-	asked := last.Payload.(history.Asked)
-	request, err := history.ReadWholeRequest(asked.Request, t.r.Journal.Home().Get)
-	if err != nil {
+	if err := t.model.follow(last.Payload.(history.Asked).Request); err != nil {
 		return false, err
 	}
 	record, ok := t.r.Past().Record(*last.Step)
@@ -86,15 +88,8 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	if err != nil || !reply.Finish.Normal() || len(reply.Calls()) > 0 || strings.TrimSpace(reply.Text()) == "" {
 		return false, err
 	}
-	t.hold(append(request.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts}))
-	next, _, err := t.next()
-	if err == nil {
-		err = t.model.follow(asked.Request, request, next)
-	}
-	if err != nil {
-		return false, err
-	}
-	t.sent = len(t.model.sent)
+	t.sent = len(t.model.sent.Messages)
+	t.hold(append(slices.Clone(t.model.sent.Messages), model.Message{Role: model.Assistant, Parts: reply.Parts}))
 	t.addText(text)
 	err = t.restoreResults(last.Step.Round, last.Step.Session)
 	return err == nil, err
@@ -123,29 +118,14 @@ func (t *talk) restoreResults(round, session int) error {
 		if err != nil {
 			return err
 		}
-		t.outputs = append(t.outputs, t.withNotes(got, t.r.snapshotAfterCall(*e.Step)).Text)
+		afterwards := *e.Step
+		afterwards.Name, afterwards.Index = history.StepSnapshot, 0
+		record, _ := t.r.Past().Record(afterwards)
+		snapshot, _ := record.Payload.(history.Snapshot)
+		t.outputs = append(t.outputs, t.withNotes(got, snapshot).Text)
 		for path, digest := range got.Shown {
 			t.seen[path] = digest
 		}
 	}
 	return nil
-}
-
-func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
-	call.Name, call.Index = history.StepSnapshot, 0
-	record, _ := r.Past().Record(call)
-	snapshot, _ := record.Payload.(history.Snapshot)
-	return snapshot
-}
-
-func (t *talk) isAffordable() (bool, error) {
-	_, size, err := t.next()
-	if err != nil {
-		return false, err
-	}
-	if most := t.role.Context * 4 * 4 / 10; size > most && t.role.Context > 0 || t.role.Context == 0 && size > maxContinued {
-		return false, nil
-	}
-	_, refusal := t.model.paid.Turn(size)
-	return refusal == nil, nil
 }

@@ -27,41 +27,31 @@ import (
 // command made it. Of the others it may be made: then a pass of the check is believed
 // only if the check passes with these files as they were, too.
 
-func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Has(path) }
+func (r *Run) isJudge(path string) bool { return r.Trust.protects(path) || r.judges.Has(path) }
 
 func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
 
-func (r *Run) judges(path string) bool { return r.Trust.judges(path) }
-
 // keeps reports whether a change to a file needs the user's approval.
-func (t Trust) keeps(path string) bool {
-	return t.protects(path) || t.Keep && t.Judges.Has(path)
+func (r *Run) keeps(path string) bool {
+	return r.Trust.protects(path) || r.Trust.Keep && r.judges.Has(path)
 }
 
 func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
 
-// judgeChange is a file that judges the work and is not as it must be.
+// judgeChange is a file that judges the work and is not as it must be, with what makes it so.
 type judgeChange struct {
-	now, want workspace.Entry // zero if there is no file
-	merged    []byte          // what it must hold if only a part of it judges; nil if it must be want
-}
-
-func (c judgeChange) path() string {
-	if c.now.Path != "" {
-		return c.now.Path
-	}
-	return c.want.Path
+	workspace.Delta
+	merged []byte // what it must hold if only a part of it judges; nil if it must be After
 }
 
 // changedJudges returns the files that judge the work, among those that which accepts, and
 // are not in a manifest as the run found them, or as the user left or approved them; sorted.
 func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) ([]judgeChange, error) {
-	found, err := r.foundTree()
-	if err != nil || found == nil {
-		return nil, err
+	if r.found == nil {
+		return nil, nil
 	}
 	must := map[string]workspace.Entry{}
-	for _, d := range found.Diff(m) {
+	for _, d := range r.found.Diff(m) {
 		if which(d.Path) {
 			must[d.Path] = d.Before
 		}
@@ -70,8 +60,8 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 		switch p := e.Payload.(type) {
 		case history.Applied:
 			for _, v := range p.Verdicts {
-				if which(v.Path) && r.isApproved(v) {
-					was, _ := found.Entry(v.Path)
+				if which(v.Path) && (v.Reason != "" || r.keeps(v.Path)) { // the reason of an edit that needed no approval is empty
+					was, _ := r.found.Entry(v.Path)
 					must[v.Path] = history.EntryAfter(was, v)
 				}
 			}
@@ -84,19 +74,19 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 	var changes []judgeChange
 	for path, want := range must {
 		now, _ := m.Entry(path)
-		c := judgeChange{now: now, want: want}
+		c := judgeChange{Delta: workspace.Delta{Path: path, Before: now, After: want}}
 		if want.SameState(now) {
 			continue
 		}
-		if same, err := r.merge(path, &c); err != nil || same {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		same, err := r.merge(&c)
+		if err != nil {
+			return nil, err
 		}
-		changes = append(changes, c)
+		if !same {
+			changes = append(changes, c)
+		}
 	}
-	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.path(), b.path()) })
+	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
 }
 
@@ -107,75 +97,47 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	if r.Trust.Judges.IsZero() {
 		return nil, nil
 	}
-	changes, err := r.changedJudges(r.last, r.judges)
+	changes, err := r.changedJudges(r.last, r.isJudge)
 	for _, c := range changes {
-		paths = append(paths, c.path())
+		paths = append(paths, c.Path)
 	}
 	return paths, err
 }
 
-// The reason of an edit that needed no approval is empty.
-func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }
-
 // They must stay as the user left them.
 func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
-	var m workspace.Manifest
+	if !slices.ContainsFunc(o.Paths, which) {
+		return nil
+	}
+	m, err := r.readManifest(o.Manifest)
 	for _, path := range o.Paths {
-		if !which(path) {
-			continue
+		if which(path) {
+			must[path], _ = m.Entry(path)
 		}
-		if m == nil {
-			var err error
-			if m, err = r.readManifest(o.Manifest); err != nil {
-				return err
-			}
-		}
-		must[path], _ = m.Entry(path)
 	}
-	return nil
-}
-
-// It is nil before the first round. It never changes, so each process reads it once, and
-// learns from it which files judge by what they were.
-func (r *Run) foundTree() (workspace.Manifest, error) {
-	if r.found == nil {
-		o, ok := r.Past().Opened()
-		if !ok {
-			return nil, nil
-		}
-		var err error
-		if r.found, err = r.readManifest(o.Manifest); err != nil {
-			return nil, err
-		}
-		var files []judge.File
-		for _, e := range r.found {
-			files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
-		}
-		r.Trust.Judges = r.Trust.Judges.In(r.Tree.Dir(), files)
-	}
-	return r.found, nil
+	return err
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
 // part is as it must be. A file whose contents were not stored judges as a whole. Permission
 // bits judge too: a runner may leave out what is not executable.
-func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
-	if r.Trust.protects(path) {
+func (r *Run) merge(c *judgeChange) (same bool, err error) {
+	if r.Trust.protects(c.Path) {
 		return false, nil
 	}
-	now, ok, err := r.contentsOf(c.now)
+	now, ok, err := r.contentsOf(c.Before)
 	if err != nil || !ok {
 		return false, err
 	}
-	found, ok, err := r.contentsOf(c.want)
+	found, ok, err := r.contentsOf(c.After)
 	if err != nil || !ok {
 		return false, err
 	}
-	merged := judge.Merge(path, now, found)
+	merged := judge.Merge(c.Path, now, found)
 	if merged != nil && !bytes.Equal(merged, found) {
 		c.merged = merged
 	}
-	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.want, c.now), nil
+	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.After, c.Before), nil
 }
 
 func changesMode(was, is workspace.Entry) bool {
@@ -200,16 +162,16 @@ func (r *Run) contentsOf(e workspace.Entry) (b []byte, ok bool, err error) {
 func (r *Run) targets(changes []judgeChange) ([]workspace.Delta, error) {
 	var list []workspace.Delta
 	for _, c := range changes {
-		d := workspace.Delta{Path: c.path(), Before: c.now, After: c.want}
+		d := c.Delta
 		if c.merged != nil {
 			name, err := r.Journal.Put(c.merged)
 			if err != nil {
 				return nil, err
 			}
-			d.After = c.now
+			d.After = c.Before
 			d.After.Digest, d.After.Size = name, int64(len(c.merged))
-			if changesMode(c.want, c.now) {
-				d.After.Mode = c.want.Mode
+			if changesMode(c.After, c.Before) {
+				d.After.Mode = c.After.Mode
 			}
 		}
 		list = append(list, d)
@@ -254,15 +216,15 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if r.Trust.Copied == nil || r.Trust.Proof == nil && r.Trust.Judges.IsZero() {
 		return c, nil
 	}
-	now, err := r.manifestNamed(c.Manifest)
+	now, err := r.readManifest(c.Manifest)
 	if err != nil {
 		return c, err
 	}
-	changes, err := r.changedJudges(now, r.judges)
+	changes, err := r.changedJudges(now, r.isJudge)
 	if err != nil {
 		return c, err
 	}
-	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
+	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.changes(r.found, now)) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
@@ -294,7 +256,11 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 	if alone {
 		found, lacks, err := r.checkCopy(ctx, nil)
 		if err != nil || check.Blocking(found) {
-			return history.Checked{Findings: copyFindings(found, failsInCopy+lacksText(lacks)+". In the copy it reports:\n\n"), Lacks: lacks}, err
+			why := failsInCopy
+			if len(lacks) > 0 {
+				why += ", nor on what commands left in files that git ignores: " + listed(lacks)
+			}
+			return history.Checked{Findings: copyFindings(found, why+". In the copy it reports:\n\n"), Lacks: lacks}, err
 		}
 	}
 	if len(changes) == 0 {
@@ -305,7 +271,7 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 		return c, err
 	}
 	for _, one := range changes {
-		c.Judges = append(c.Judges, one.path())
+		c.Judges = append(c.Judges, one.Path)
 	}
 	if !alone {
 		own, lacks, err := r.checkCopy(ctx, nil)
@@ -350,13 +316,6 @@ func (a judgesAsked) paths() (paths []string) {
 		paths = append(paths, t.Path)
 	}
 	return paths
-}
-
-func lacksText(lacks []string) string {
-	if len(lacks) == 0 {
-		return ""
-	}
-	return ", nor on what commands left in files that git ignores: " + listed(lacks)
 }
 
 // lacks are the ignored files that the copy lacks.
@@ -407,7 +366,7 @@ func (r *Run) judging(back []workspace.Delta) (paths []string) {
 		paths = append(paths, d.Path)
 	}
 	slices.Sort(paths)
-	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.Trust.judges(p) })
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.isJudge(p) })
 }
 
 // checkIn runs the check in a copy in which some files were restored. written are the files
@@ -441,7 +400,7 @@ func (r *Run) checkIn(ctx context.Context, dir string, back []workspace.Delta) (
 // doing.
 func (r *Run) writtenAtFirst(ctx context.Context, make copier) (written map[string]bool, err error) {
 	var back []workspace.Delta
-	for _, d := range r.withoutOwn(r.found).Diff(r.withoutOwn(r.last)) {
+	for _, d := range r.changes(r.found, r.last) {
 		if d.Before.Kind != workspace.Regular || r.Journal.Home().Has(d.Before.Digest) {
 			back = append(back, d.Back())
 		}
@@ -465,6 +424,15 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
+	edited, began := map[string]bool{}, r.Past().First().Time
+	for _, v := range r.Past().Edits() {
+		edited[v.Path] = true
+	}
+	// What belongs in a clean copy: what git sees, what has not changed since the run began, and what an edit of the run wrote.
+	belongs := func(path string, changed time.Time) bool {
+		_, listed := r.last.Entry(path)
+		return listed || edited[path] || changed.Before(began)
+	}
 	return do(func(ctx context.Context, name string, back []workspace.Delta) (dir string, lacks []string, err error) {
 		// The copy has the name of the original directory, because some checks depend on it.
 		place := filepath.Join(top, name)
@@ -473,39 +441,20 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 			err = os.MkdirAll(dir, 0o700)
 		}
 		if err == nil {
-			lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
+			lacks, err = clone.Clean(ctx, r.Tree, dir, belongs)
 		}
 		if err == nil && len(back) > 0 {
-			err = r.restoreIn(ctx, dir, back)
+			var tree *workspace.Tree
+			if tree, err = r.Tree.OpenCopy(dir); err == nil {
+				_, err = tree.Apply(ctx, back, r.Journal.Home().OpenObject)
+				tree.Close()
+			}
 		}
 		if err != nil {
 			err = fmt.Errorf("copy the tree: %w", err)
 		}
 		return dir, lacks, err
 	})
-}
-
-// belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
-// changed since the run began, and what an edit of the run wrote.
-func (r *Run) belongsInCopy() func(path string, changed time.Time) bool {
-	edited, began := map[string]bool{}, r.Past().First().Time
-	for _, v := range r.Past().Edits() {
-		edited[v.Path] = true
-	}
-	return func(path string, changed time.Time) bool {
-		_, listed := r.last.Entry(path)
-		return listed || edited[path] || changed.Before(began)
-	}
-}
-
-func (r *Run) restoreIn(ctx context.Context, dir string, list []workspace.Delta) error {
-	tree, err := r.Tree.OpenCopy(dir)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	_, err = tree.Apply(ctx, list, r.openContents)
-	return err
 }
 
 func copyFindings(found []check.Finding, why string) []check.Finding {
@@ -543,7 +492,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 
 // completeAsking is askAboutJudges once it is recorded what is asked.
 func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked judgesAsked) (c history.Checked, err error) {
-	_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) }))
+	_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) })
 	if err != nil {
 		return passed, err
 	}
@@ -563,13 +512,6 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	if !made || len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
 		c.Findings = asked.Findings
 	}
-	r.fresh = false
 	c.Manifest, c.Tree, err = r.manifest(ctx)
 	return c, err
-}
-
-// asking returns what the run was asking about files that judge when its process ended; ok
-// is false if it was not.
-func (r *Run) asking() (a judgesAsked, ok bool, err error) {
-	return recordedStep[judgesAsked](r, askName)
 }

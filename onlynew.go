@@ -63,11 +63,10 @@ func (r *Run) readBaseline() (check.Baseline, error) {
 // cannot be read has none: that only decides which of several equal findings is shown.
 func (r *Run) isTouched() func(check.Finding) bool {
 	files := map[string]map[int]bool{}
-	found, _ := r.foundTree()
 	return func(f check.Finding) bool {
 		lines, ok := files[f.File]
 		if !ok && f.File != "" {
-			entry, _ := found.Entry(f.File)
+			entry, _ := r.found.Entry(f.File)
 			was, _, _ := r.contentsOf(entry)
 			now, _, _ := r.Tree.Read(f.File)
 			lines = render.AddedLines(was, now)

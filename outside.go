@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -21,32 +20,14 @@ func (r *Run) recordOutside() error {
 	if object == "" || !certain && r.Reach == nil {
 		return nil
 	}
-	want := r.stored.Manifest
-	if r.stored.Name != object {
-		var err error
-		if want, err = r.readManifest(object); err != nil {
-			return err
-		}
-	}
-	paths := r.usersChanges(want.Diff(r.last), written)
-	if !certain {
-		paths = slices.DeleteFunc(paths, r.Reach)
-	}
-	if len(paths) == 0 {
-		return nil
-	}
-	object, err := r.storeManifest()
+	want, err := r.readManifest(object)
 	if err != nil {
 		return err
 	}
-	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: history.Outside{Paths: paths, Manifest: object}})
-	return err
-}
-
-// No edit of written explains these differences, or the file has other contents now. A file that a changed .gitignore may have
-// revealed is not new.
-func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspace.Image) []string {
+	// A change is the user's if no edit explains it, or if the file has other contents now than the edit wrote. A file that a
+	// changed .gitignore may have revealed is not new.
 	var paths []string
+	deltas := want.Diff(r.last)
 	revealed := history.Revealed(r.Journal.Home(), deltas)
 	for _, d := range deltas {
 		_, edited := written[d.Path]
@@ -61,7 +42,16 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 	}
 	paths = slices.DeleteFunc(paths, r.isOwn)
 	slices.Sort(paths)
-	return paths
+	if !certain {
+		paths = slices.DeleteFunc(paths, r.Reach)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	if object, _, err = r.storeManifest(); err != nil {
+		return err
+	}
+	return r.tell(history.TypeOutside, history.Outside{Paths: paths, Manifest: object})
 }
 
 // A snapshot must then record the user's change before an edit hides it.

@@ -25,8 +25,8 @@ func (r *Run) statesBefore(round int) []State {
 // except the loop's own files, and the same findings, except for times and the
 // like.
 func (r *Run) fingerprint(s State) (string, error) {
-	wrong := check.BlockingOf(s.Findings)
-	return history.DigestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
+	tree := slices.DeleteFunc(slices.Clone(r.last), func(e workspace.Entry) bool { return r.isOwn(e.Path) })
+	return history.DigestOf([]any{tree.Digest(), check.Keys(check.BlockingOf(s.Findings))})
 }
 
 // A round that changed nothing and left the same findings has come back to the state before it (ruling G19). A round whose
@@ -53,19 +53,6 @@ func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	return nil
 }
 
-func (r *Run) changedTree(round int) (bool, error) {
-	now := r.Past().Round(round)
-	if now.Edited || now.Manifest == "" {
-		return now.Edited, nil
-	}
-	return r.differs(now.Manifest)
-}
-
-func (r *Run) differs(manifest string) (bool, error) {
-	was, err := r.readManifest(manifest)
-	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
-}
-
 // The model is told once for each circle, unless that is the user's doing.
 func (r *Run) circleFinding(states []State) []check.Finding {
 	n := len(states)
@@ -85,19 +72,11 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 }
 
 // An edit of a file that git ignores counts as a change.
-func (r *Run) changedNothing() (bool, error) {
-	opened, ok := r.Past().Opened()
-	if !ok {
-		return false, nil
-	}
-	found, err := r.readManifest(opened.Manifest)
-	if err != nil || len(r.withoutOwn(found).Diff(r.withoutOwn(r.last))) > 0 {
-		return false, err
-	}
-	return !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
-		_, listed := found.Entry(v.Path)
+func (r *Run) changedNothing() bool {
+	return r.found != nil && len(r.changes(r.found, r.last)) == 0 && !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
+		_, listed := r.found.Entry(v.Path)
 		return !listed && v.Before.Digest != v.After.Digest
-	}), nil
+	})
 }
 
 func unusableInARow(states []State) int {
@@ -109,21 +88,6 @@ func unusableInARow(states []State) int {
 		n++
 	}
 	return n
-}
-
-// unusableRounds is how many rounds in a row had replies that could not be used.
-func (r *Run) noticeTrouble(s State, unusableRounds int) error {
-	if s.Decision != AnotherRound {
-		return nil
-	}
-	var err error
-	if s.Same != nil {
-		err = r.Notice(repeatsNote([]State{s}))
-	}
-	if unusableRounds > 1 && err == nil {
-		err = r.Notice(unusableText(unusableRounds))
-	}
-	return err
 }
 
 // What was done before another model took over, or before the user told the model what it asked,
@@ -252,11 +216,10 @@ func (r *Run) addNotes(end *End, states []State) {
 		end.Notes = append(end.Notes, note)
 	}
 	if first, seen := r.Past().FirstCheck(); r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
-		idle, err := r.changedNothing()
 		switch {
 		case r.Trust.Proof != nil:
 			end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
-		case idle && err == nil:
+		case r.changedNothing():
 			end.Notes = append(end.Notes, "the check passed before the first round, and nothing was changed: nothing shows that the work is done")
 		}
 	}
@@ -299,7 +262,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	if err != nil {
 		return false, err
 	}
-	reversal.Unstored = r.isUnstored
+	reversal.Unstored = func(e workspace.Entry) bool { return r.isUnstored(e, nil) }
 	_, err = reversal.Restore(ctx, false)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {
@@ -308,7 +271,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	return err == nil, err
 }
 
-func (r *Run) outOfPatience(s *State, repeated []State) error {
+func (r *Run) outOfPatience(s *State, repeated []State) {
 	what := "ended in an earlier state"
 	idle := allIdle(repeated)
 	if idle {
@@ -319,27 +282,24 @@ func (r *Run) outOfPatience(s *State, repeated []State) error {
 	for last.Or != nil {
 		last = last.Or
 	}
-	same, err := r.changedNothing()
-	if !same {
+	if !r.changedNothing() {
 		last.Or = &Next{Verb: Undo, Remark: "which takes all changes back"}
 	}
-	return err
 }
 
 func allIdle(states []State) bool {
 	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
 }
 
-func (r *Run) wasNotAllowed(record history.Event) bool {
-	begin, _ := r.Past().Begin(*record.Step)
-	call, _ := begin.Payload.(history.ToolCall)
-	got, err := result[tool.Result](r, record.Event)
-	return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
-}
-
 func (r *Run) anotherWay() Next {
 	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
-	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {
+	notAllowed := func(record history.Event) bool {
+		begin, _ := r.Past().Begin(*record.Step)
+		call, _ := begin.Payload.(history.ToolCall)
+		got, err := result[tool.Result](r, record.Event)
+		return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
+	}
+	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), notAllowed) {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
 	if read, ok := r.Past().Advised("tools"); ok {

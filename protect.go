@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,20 +22,12 @@ import (
 // changes of a model's commands are undone: the check is the user's own program, and may be
 // meant to write such files.
 
-func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
-	rules.Tools = rules.Tools || r.Trust.Tools
-	if r.Trust.keepsAny() {
-		rules.Protected = func(path string) bool { return r.Trust.keeps(path) }
-	}
-	return rules
-}
-
 // before is the manifest before a model's command; nil if there was none. Of what that changed undo accepts what is undone
 // although Trust does not keep it. The newest manifest must be up to date.
 func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string) bool) ([]workspace.Delta, error) {
 	var list []workspace.Delta
 	if r.Trust.keepsAny() {
-		changes, err := r.changedJudges(r.last, func(path string) bool { return r.Trust.keeps(path) })
+		changes, err := r.changedJudges(r.last, r.keeps)
 		if err == nil {
 			list, err = r.targets(changes)
 		}
@@ -47,13 +38,10 @@ func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string)
 	if before == nil {
 		return list, nil
 	}
-	for _, d := range before.Diff(r.last) {
-		if r.isOwn(d.Path) || r.Trust.keeps(d.Path) || !undo(d.Path) {
-			continue
+	for _, d := range r.changes(before, r.last) {
+		if !r.keeps(d.Path) && undo(d.Path) {
+			list = append(list, d.Back())
 		}
-		was, _ := before.Entry(d.Path)
-		now, _ := r.last.Entry(d.Path)
-		list = append(list, workspace.Delta{Path: d.Path, Before: now, After: was})
 	}
 	return list, nil
 }
@@ -67,45 +55,17 @@ func (r *Run) ignoredTools() []string {
 	return slices.DeleteFunc(files, func(path string) bool { _, listed := r.last.Entry(path); return listed })
 }
 
-// keepNewTools adds to the tree what a command has added to the files of before. git may ignore it, also
-// by a rule that the command has written.
-func (r *Run) keepNewTools(before []string) {
-	for _, path := range r.ignoredTools() {
-		if !slices.Contains(before, path) {
-			r.Tree.Keep(path)
-		}
-	}
-}
-
 // The newest manifest must be up to date; if files are restored, another one is taken.
 func (r *Run) restoreProtected(ctx context.Context, list []workspace.Delta) ([]string, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	done, err := r.Tree.Apply(context.WithoutCancel(ctx), list, r.openContents)
+	done, err := r.Tree.Apply(context.WithoutCancel(ctx), list, r.Journal.Home().OpenObject)
 	if err != nil {
 		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
 			Next: history.ResumeAfter("restore it by hand, such as by git checkout HEAD -- " + treepath.Display(list[0].Path))}
 	}
 	return done, r.snapshot(ctx)
-}
-
-func (r *Run) openContents(digest string) (io.ReadCloser, error) {
-	return r.Journal.Home().OpenObject(digest)
-}
-
-// restoredFor says why a command's change of a file is undone.
-func (r *Run) restoredFor(path string) history.Restored {
-	tool := r.Tree.ToolReason(path)
-	switch {
-	case r.Trust.keeps(path):
-		return history.Restored{Path: path}
-	case !r.Trust.mayChange(path):
-		return history.Restored{Path: path, Why: r.Trust.outsideReason()}
-	case r.Trust.Tools && tool != "":
-		return history.Restored{Path: path, Why: tool, Tools: true}
-	}
-	return history.Restored{Path: path, Why: fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines"))}
 }
 
 func restoredNotes(changed []history.Restored) (judges, beyond, tools string) {

@@ -2,6 +2,7 @@ package hone
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,17 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	if p.decision == nil && p.unused(journal.Identity{}) == nil && !p.begun() {
 		return nil // nothing but the end follows the last decision
 	}
-	err := p.takeTree()
+	// The round is played on the tree that it left: the one of its decision, or the newest one.
+	object, _, _ := r.Past().NewestManifest()
+	if p.decision != nil {
+		object = history.Decode(*p.decision).Manifest()
+	}
+	var err error
+	if object != "" {
+		p.tree, err = workspace.ReadManifest(object, r.Journal.Home().Get)
+	}
 	if err == nil {
-		err = r.snapshot(ctx) // which is that tree
+		err = cmp.Or(r.snapshot(ctx), r.find()) // which is that tree
 	}
 	if err != nil {
 		return err
@@ -88,7 +97,6 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	r.Limits.Time = 0
 	s := r.Past().State()
 	r.startRound(s.Round)
-	r.fresh = false
 	switch {
 	case r.decidesAgain(s):
 		_, err = r.decide(ctx, s, s.RoundFindings(), nil)
@@ -117,18 +125,6 @@ func (p *played) begun() bool {
 		}
 	}
 	return false
-}
-
-// takeTree reads the tree that the round left: the one of its decision, or the newest one.
-func (p *played) takeTree() (err error) {
-	object, _, _ := p.r.Past().NewestManifest()
-	if p.decision != nil {
-		object = history.Decode(*p.decision).Manifest()
-	}
-	if object != "" {
-		p.tree, err = workspace.ReadManifest(object, p.r.Journal.Home().Get)
-	}
-	return err
 }
 
 // use notes that the loop has used the record of a step.
@@ -182,7 +178,7 @@ func (p *played) same(record journal.Event, payload any) error {
 	if err != nil {
 		return err
 	}
-	was, err := history.Marshal(history.Decode(record).Payload)
+	was, err := journal.Encode(history.Decode(record).Payload)
 	if err == nil && !bytes.Equal(was, now) {
 		err = &journal.DivergedError{Recorded: record.Line(), Replayed: now}
 	}

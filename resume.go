@@ -7,7 +7,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -17,11 +16,18 @@ func (r *Run) resume(ctx context.Context) error {
 		return nil
 	}
 	if r.Past().Begun() {
-		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits, Outputs: r.Outputs}}); err != nil {
+		if err := r.tell(history.TypeResume, history.Resumed{Limits: r.Limits, Outputs: r.Outputs}); err != nil {
 			return err
 		}
-		if err := r.compareWithLast(ctx); err != nil {
-			return err
+		if object, _ := r.Past().Expected(); object != "" {
+			want, err := workspace.ReadManifest(object, r.Journal.Home().Get)
+			if err != nil {
+				return err
+			}
+			r.last, r.stored = want.Manifest, want
+			if err := r.snapshot(ctx); err != nil { // it records how the tree differs from the one that the last process left
+				return err
+			}
 		}
 		if err := r.askPending(ctx); err != nil {
 			return err
@@ -29,20 +35,6 @@ func (r *Run) resume(ctx context.Context) error {
 	}
 	r.resumed = true
 	return nil
-}
-
-// The snapshot records how the tree differs from the one that the last process left.
-func (r *Run) compareWithLast(ctx context.Context) error {
-	object, _ := r.Past().Expected()
-	if object == "" {
-		return nil
-	}
-	want, err := workspace.ReadManifest(object, r.Journal.Home().Get)
-	if err != nil {
-		return err
-	}
-	r.last, r.stored = want.Manifest, want
-	return r.snapshot(ctx)
 }
 
 func outsideFindings(o history.Opened) []check.Finding {
@@ -85,7 +77,19 @@ func (r *Run) askPending(ctx context.Context) error {
 		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
 		if r.Tree.Holds(q.Path, q.Before) {
 			vs = append(vs, v)
-		} else if err := r.dropQuestion(ctx, q, v); err != nil {
+			continue
+		}
+		a, err := r.answer(ctx, q, func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil })
+		if err != nil {
+			return err
+		}
+		dropped := []workspace.Verdict{v}
+		ch, err := history.RecordedChange(r.Journal.Home(), dropped)
+		if err != nil {
+			return err
+		}
+		dropped[0].Ruling, dropped[0].Reason = rulingFor(v, a)
+		if err := r.recordVerdicts(ch, dropped); err != nil {
 			return err
 		}
 	}
@@ -110,20 +114,6 @@ func (r *Run) askPending(ctx context.Context) error {
 		}
 	}
 	return r.askPending(ctx) // which drops the questions about files that have changed
-}
-
-func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict) error {
-	a, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
-		func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil }))
-	if err != nil {
-		return err
-	}
-	v.Ruling, v.Reason = rulingFor(v, a)
-	ch, err := history.RecordedChange(r.Journal.Home(), []workspace.Verdict{v})
-	if err != nil {
-		return err
-	}
-	return r.recordVerdicts(ch, []workspace.Verdict{v})
 }
 
 // It reads no file, so that a replay returns the same.

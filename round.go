@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 )
 
 // Round is one round of a loop. prior are the findings that the tree has so
@@ -37,7 +37,12 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			continue
 		}
 		if failure != nil {
-			s = r.stoppedState(ctx, failure)
+			stop := r.stopFor(ctx, failure)
+			s = r.Past().State()
+			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
+			if stop.Findings != nil {
+				s.Findings = stop.Findings
+			}
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)
 		if restored {
@@ -62,8 +67,8 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
 	r.startRound(s.Round)
-	r.fresh = false
-	if err := r.Past().Err(); err != nil {
+	r.age = min(r.age, aged)
+	if err := cmp.Or(r.Past().Err(), r.find()); err != nil {
 		return s, err
 	}
 	if r.isOver(s) {
@@ -90,14 +95,9 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	s.Round++
 	r.startRound(s.Round)
-	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
+	o, err := r.openRound(ctx)
 	if err != nil {
 		return s, err
-	}
-	if !r.Trust.Judges.IsZero() {
-		if _, err := r.foundTree(); err != nil {
-			return s, err
-		}
 	}
 	old, err := r.oldFindings()
 	if err != nil {
@@ -110,8 +110,15 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 		}
 	}
 	findings, err := round(ctx, r, prior)
-	r.fresh = false
-	short, err := r.unpaidStop(ctx, findings, err)
+	r.age = min(r.age, aged)
+	var short *Stop // why the budget did not pay for the rest of the round
+	if findings != nil && OutOfBudget(err) {
+		u, failed := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
+			stop := r.stopFor(ctx, err)
+			return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
+		})
+		short, err = &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, failed
+	}
 	if err != nil {
 		return s, err
 	}
@@ -122,12 +129,18 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
-	var done bool
+	blocked, done := check.Blocking(findings) && short == nil, false
 	var err error
-	if blocked := check.Blocking(findings) && short == nil; r.Metric != nil {
+	switch {
+	case r.Metric != nil:
 		err = r.score(ctx, &s, blocked)
-	} else {
-		done, err = r.judge(ctx, &s, !blocked)
+	case blocked || r.Check == nil:
+		done = !blocked
+		s.Manifest, s.Tree, err = r.manifest(ctx)
+	default:
+		var c history.Checked
+		c, err = r.verdict(ctx, s.Round)
+		done, s.Checked, s.Manifest, s.Tree = !check.Blocking(c.Findings), c.Findings, c.Manifest, c.Tree
 	}
 	if err != nil {
 		return s, err
@@ -140,70 +153,15 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	if short != nil { // the round is incomplete
 		s.Same = nil
 	}
-	if err := r.conclude(&s, earlier, findings, done, short); err != nil {
+	if err := r.conclude(&s, earlier, done, short); err != nil {
 		return s, err
 	}
-	return s, r.recordDecision(s)
-}
-
-// conclude sets the decision that follows from the round (ruling G12). earlier
-// are the states of the rounds before it, and findings are those of the round
-// alone.
-func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done bool, short *Stop) (err error) {
-	s.Decision, s.Kind, s.Why, s.Next = AnotherRound, "", "", Next{}
-	usedUp := s.Round >= r.Limits.MaxRounds()
-	states := append(earlier, *s)
-	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
-	unchanged, err := r.staysBlocked(*s, earlier)
-	if err != nil {
-		return err
-	}
-	switch declined := r.Past().Declined(s.Round); {
-	case short != nil:
-		r.outOfBudget(s, short)
-	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
-		s.Decision, s.Kind = Done, KindDone
-		s.Why, err = r.doneWhy()
-	case r.unconfirmedStop(s):
-	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:
-		r.outOfForm(s, unusable)
-	case broken >= maxBrokenChecks && !done:
-		outOfChecks(s, broken)
-	case r.Metric != nil:
-		r.concludeByNumber(s, states)
-	case declined && (done || usedUp || r.stuck(states)):
-		halt(s, KindBlocked, "changes were not approved", r.afterDenial(usedUp && !done))
-	case unchanged, firstBlocker(s.Findings) != "" && (usedUp || r.stuck(states)):
-		r.outOfReach(s)
-	case usedUp && onlyBroken(s.Checked):
-		halt(s, KindFailed, "the check could not run; "+r.usedRounds(*s), fixCheck([]Flag{r.moreRounds()}))
-	case r.stuck(states):
-		err = r.outOfPatience(s, r.repeated(states))
-	case usedUp:
-		r.outOfRounds(s, unusable)
-	}
-	if err == nil {
-		err = r.noticeTrouble(*s, unusable)
-	}
-	r.waitForUser(s)
-	return err
-}
-
-// It reports whether nothing is wrong.
-func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
-	var err error
-	if !done || r.Check == nil {
-		s.Manifest, s.Tree, err = r.manifest(ctx)
-		return done, err
-	}
-	c, err := r.verdict(ctx, s.Round)
-	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
-	return !check.Blocking(c.Findings), err
+	return s, r.tell(history.TypeRound, s)
 }
 
 // A process that ended while it asked about files that judge goes on with that.
 func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
-	asked, ok, err := r.asking()
+	asked, ok, err := recordedStep[judgesAsked](r, askName)
 	if err != nil {
 		return history.Checked{}, err
 	}
@@ -217,7 +175,7 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
 			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(r.judging(nil))), func(p string) bool { return slices.Contains(c.Restored, p) })
-			c.Lacks = slices.DeleteFunc(r.afterCommands(r.Ignored), func(p string) bool { return !r.Trust.Judges.Has(p) || strings.HasSuffix(p, "/") })
+			c.Lacks = slices.DeleteFunc(r.afterCommands(r.Ignored), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err
 	})
@@ -254,7 +212,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 		return s, nil
 	}
 	r.startRound(0)
-	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
+	o, err := r.openRound(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -294,36 +252,22 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if s.Fingerprint, err = r.fingerprint(s); err != nil {
 		return s, err
 	}
-	return s, r.recordDecision(s)
+	return s, r.tell(history.TypeRound, s)
 }
 
 // A resumed run compares the tree with this snapshot.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
-	name, tree, err := r.manifest(ctx)
-	if err != nil {
-		return history.Opened{}, err
-	}
-	o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
-	judges, err := r.judgesNote()
-	o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
-	return o, err
-}
-
-// It is nil if the budget did. Any other error is returned as it is.
-func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
-	if findings == nil || !OutOfBudget(err) {
-		return nil, err
-	}
-	u, err := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
-		stop := r.stopFor(ctx, err)
-		return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
+	o, err := Step(ctx, r, history.StepOpen, nil, func(ctx context.Context) (history.Opened, error) {
+		name, tree, err := r.manifest(ctx)
+		if err != nil {
+			return history.Opened{}, err
+		}
+		o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
+		judges, err := r.judgesNote()
+		o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
+		return o, err
 	})
-	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
-}
-
-func (r *Run) recordDecision(s State) error {
-	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s})
-	return err
+	return o, cmp.Or(err, r.find())
 }
 
 // The result is never nil, so that JSON has an array.

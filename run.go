@@ -89,24 +89,19 @@ type Run struct {
 	// does nothing. If it fails, the round is not called, and the error stops the run.
 	OnRound func(context.Context) error
 
-	starting  sync.Once        // calls OnStart
-	startErr  error            // of OnStart
-	at        journal.Identity // where the run is; its name and index are empty
-	count     map[journal.Identity]int
-	sessions  int       // started in the round
-	opening   sync.Once // sets account
-	account   *paid.Account
-	once      sync.Once // sets past
-	past      *history.Past
-	last      workspace.Manifest // the newest manifest, for its stat cache
-	named     map[string]bool    // files larger than Largest that this process has named
-	stored    workspace.Stored   // the manifest that was stored last
-	found     workspace.Manifest // the tree as the run found it; nil until it is needed
-	baseline  check.Baseline     // nil until it is needed
-	stale     bool               // something may have changed the tree since last
-	fresh     bool               // last was taken just now: only records were written since
-	resumed   bool               // this process has called resume
-	replaying *played            // nil unless the run is replayed
+	starting sync.Once        // calls OnStart
+	startErr error            // of OnStart
+	at       journal.Identity // where the run is; its name and index are empty
+	count    map[journal.Identity]int
+	sessions int       // started in the round
+	opening  sync.Once // sets account
+	account  *paid.Account
+	once     sync.Once // sets past
+	past     *history.Past
+	view
+	baseline  check.Baseline // nil until it is needed
+	resumed   bool           // this process has called resume
+	replaying *played        // nil unless the run is replayed
 }
 
 // Round returns the number of the current round; 0 before the first.
@@ -140,21 +135,18 @@ func (r *Run) Start(s Start) error {
 
 // Walled records the walls of this process's commands. Call it once in each
 // process, before the first command runs.
-func (r *Run) Walled(w history.Walls) error {
-	_, err := r.append(journal.Entry{Type: history.TypeWalls, Payload: w})
-	return err
-}
+func (r *Run) Walled(w history.Walls) error { return r.tell(history.TypeWalls, w) }
 
 // Attempted records the state of an attempt. It may be called from any goroutine.
-func (r *Run) Attempted(a history.Attempt) error {
-	_, err := r.append(journal.Entry{Type: history.TypeAttempt, Payload: a})
-	return err
-}
+func (r *Run) Attempted(a history.Attempt) error { return r.tell(history.TypeAttempt, a) }
 
 // Served records what happened to a server that a loop runs for a role. It may be
 // called from any goroutine.
-func (r *Run) Served(s history.Served) error {
-	_, err := r.append(journal.Entry{Type: history.TypeServer, Payload: s})
+func (r *Run) Served(s history.Served) error { return r.tell(history.TypeServer, s) }
+
+// tell records an event that belongs to no step.
+func (r *Run) tell(typ journal.Type, payload any) error {
+	_, err := r.append(journal.Entry{Type: typ, Payload: payload})
 	return err
 }
 
@@ -174,6 +166,5 @@ func (r *Run) Advise(n Notice) error {
 	if r.Past().Noticed(n.Text) {
 		return nil
 	}
-	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: n})
-	return err
+	return r.tell(history.TypeNotice, n)
 }

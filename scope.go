@@ -67,15 +67,8 @@ func lineCount(before, after []byte) int {
 
 // changedLines returns how many lines a tree has that the run did not find, or lacks, in all and by file.
 func (r *Run) changedLines(m workspace.Manifest) (all int, each map[string]int, err error) {
-	found, err := r.foundTree()
-	if err != nil {
-		return 0, nil, err
-	}
 	each = map[string]int{}
-	for _, d := range found.Diff(m) {
-		if r.isOwn(d.Path) {
-			continue
-		}
+	for _, d := range r.changes(r.found, m) {
 		was, _, err := r.contentsOf(d.Before)
 		if err != nil {
 			return 0, nil, err

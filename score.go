@@ -74,7 +74,7 @@ func (r *Run) firstScore(ctx context.Context, s *State) error {
 // round's change or takes it back. s is the state before it.
 func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	best := *s
-	_, err := step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, history.Before{}) }))
+	_, err := Step(ctx, r, history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, history.Before{}) })
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 		v, err = r.judgeByNumber(ctx, best, blocked)
 	}
 	if err == nil && !v.Score.Kept {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, v.Back) }))
+		_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, v.Back) })
 	}
 	if err != nil {
 		return err
@@ -93,13 +93,12 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	for i := range s.Checked {
 		s.Checked[i].Advisory = true // they are about what was taken back
 	}
-	r.fresh = false
 	s.Manifest, s.Tree, err = r.manifest(ctx)
 	return err
 }
 
 // judgeByNumber checks what the round changed, and measures it beside the best so far, which
-// best describes.
+// best describes, unless the tree is the same, or is known to be wrong.
 func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v scored, err error) {
 	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
 		return v, err
@@ -116,34 +115,30 @@ func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v sc
 		}
 		found = c.Findings
 	}
-	return Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (scored, error) { return r.compare(ctx, best, found, back, blocked) })
-}
-
-// compare measures the tree beside the best so far, unless it is the same, or is known to be
-// wrong.
-func (r *Run) compare(ctx context.Context, best State, found []check.Finding, back []workspace.Delta, blocked bool) (v scored, err error) {
-	v = scored{Score: best.Score.Next(), Findings: found, Back: back}
-	switch {
-	case blocked:
-		v.Score.Why = "the reply could not be used"
-	case len(v.Back) == 0:
-		v.Score.Why = history.NothingChanged
-	case check.Blocking(found):
-		v.Score.Why = "the check fails: " + check.Tally(check.BlockingOf(found))
-	default:
-		err = r.copies(v.Back, func(c Copies) error {
-			v.Score, err = r.Metric.Compare(ctx, *best.Score, c)
-			return err
-		})
-	}
-	if v.Score.Kept {
-		v.Score.Gains++
-	}
-	if err == nil {
-		v.Score.Idea, err = r.lastWords()
-	}
-	v.Said = v.Score.Verdict()
-	return v, err
+	return Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (v scored, err error) {
+		v = scored{Score: best.Score.Next(), Findings: found, Back: back}
+		switch {
+		case blocked:
+			v.Score.Why = "the reply could not be used"
+		case len(back) == 0:
+			v.Score.Why = history.NothingChanged
+		case check.Blocking(found):
+			v.Score.Why = "the check fails: " + check.Tally(check.BlockingOf(found))
+		default:
+			err = r.copies(back, func(c Copies) error {
+				v.Score, err = r.Metric.Compare(ctx, *best.Score, c)
+				return err
+			})
+		}
+		if v.Score.Kept {
+			v.Score.Gains++
+		}
+		if err == nil {
+			v.Score.Idea, err = r.lastWords()
+		}
+		v.Said = v.Score.Verdict()
+		return v, err
+	})
 }
 
 // changesBack returns what takes the changes since a manifest back, but for those of the
@@ -154,7 +149,7 @@ func (r *Run) changesBack(manifest string) ([]workspace.Delta, error) {
 		return nil, err
 	}
 	want := map[string]workspace.Entry{}
-	for _, d := range r.withoutOwn(was).Diff(r.withoutOwn(r.last)) {
+	for _, d := range r.changes(was, r.last) {
 		want[d.Path] = d.Before
 	}
 	var edited []string
@@ -217,7 +212,7 @@ func (r *Run) plateau(s State, states []State) string {
 }
 
 // concludeByNumber sets the decision that follows from a round in a run with a number.
-func (r *Run) concludeByNumber(s *State, states []State) {
+func (r *Run) concludeByNumber(s *State, states []State, moreRounds Flag) {
 	why := r.plateau(*s, states)
 	if why == "" {
 		return
@@ -234,12 +229,7 @@ func (r *Run) concludeByNumber(s *State, states []State) {
 	}
 	kind, more := KindStuck, Flag{Name: "patience", Value: fmt.Sprint(2 * r.Limits.Patience)}
 	if s.Round >= r.Limits.MaxRounds() {
-		kind, more = KindRounds, r.moreRounds()
+		kind, more = KindRounds, moreRounds
 	}
-	halt(s, kind, why, Next{Verb: Resume, Flags: []Flag{more}, Or: anotherWayToGain()})
-}
-
-// anotherWayToGain is what the user can do about a model that finds no gain.
-func anotherWayToGain() *Next {
-	return &Next{Verb: NewRun, Remark: "with another model, or with an idea in words"}
+	halt(s, kind, why, Next{Verb: Resume, Flags: []Flag{more}, Or: &Next{Verb: NewRun, Remark: "with another model, or with an idea in words"}})
 }

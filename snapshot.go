@@ -7,16 +7,35 @@ import (
 	"slices"
 	"strings"
 
+	"hone/check/judge"
 	"hone/history"
 	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
 
+// view is what a process knows of the tree.
+type view struct {
+	last   workspace.Manifest // the newest manifest
+	age    age                // what may have changed the tree since
+	stored workspace.Stored   // the manifest that was stored last
+	found  workspace.Manifest // the tree as the run found it; nil before the first round
+	judges judge.Set          // Trust.Judges, with what follows from that tree
+	named  map[string]bool    // files larger than Largest that this process has named
+}
+
+type age int
+
+const (
+	outdated age = iota // the run itself, or the user while the run waited
+	aged                // only the user, while a step took its time
+	current             // nothing: only records were written
+)
+
 // Manifest returns the current manifest of the tree. It reads the tree only if
 // something may have changed it since the last manifest.
 func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
-	if r.stale || r.last == nil {
+	if r.age == outdated {
 		if err := r.snapshot(ctx); err != nil {
 			return nil, err
 		}
@@ -24,14 +43,44 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	return r.last, nil
 }
 
-func (r *Run) storeManifest() (object string, err error) {
+// manifest returns the object with the manifest of the tree as it is now, and the manifest's digest.
+func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
+	if r.age != current {
+		if err := r.snapshot(ctx); err != nil {
+			return "", "", err
+		}
+		r.age = current
+	}
+	return r.storeManifest()
+}
+
+func (r *Run) storeManifest() (object, tree string, err error) {
 	r.stored, err = history.KeepManifest(r.Journal, r.stored, r.last)
-	return r.stored.Name, err
+	return r.stored.Name, r.last.Digest(), err
+}
+
+// find learns what the run found in the tree, once it is recorded.
+func (r *Run) find() (err error) {
+	o, ok := r.Past().Opened()
+	if !ok || r.found != nil {
+		return nil
+	}
+	found, err := r.readManifest(o.Manifest)
+	if err != nil {
+		return err
+	}
+	r.found = append(workspace.Manifest{}, found...) // an empty tree is found too
+	var files []judge.File
+	for _, e := range r.found {
+		files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
+	}
+	r.judges = r.Trust.Judges.In(r.Tree.Dir(), files)
+	return nil
 }
 
 func (r *Run) snapshot(ctx context.Context) error {
 	if r.replaying != nil {
-		r.last, r.stored, r.stale = r.replaying.tree.Manifest, r.replaying.tree, false
+		r.last, r.stored, r.age = r.replaying.tree.Manifest, r.replaying.tree, aged
 		return nil
 	}
 	known := r.last
@@ -42,7 +91,7 @@ func (r *Run) snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.last, r.stale = m, false
+	r.last, r.age = m, aged
 	return r.recordOutside()
 }
 
@@ -57,7 +106,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
 			large, r.named[e.Path] = append(large, e), true
 		}
-		return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, contents)
+		return r.isUnstored(e, contents)
 	})
 	if err == nil && len(large) > 0 {
 		err = r.Notice(largeNote(large, r.Largest))
@@ -69,8 +118,21 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
 }
 
-func (r *Run) isUnstored(e workspace.Entry) bool {
-	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, nil)
+// The contents of a file with a key are never stored (ruling G6). contents are nil if they were not read. A file that is too large
+// to be read is not a text with a key.
+func (r *Run) isUnstored(e workspace.Entry, contents []byte) bool {
+	switch {
+	case r.isOwn(e.Path), r.isLarge(e):
+		return true
+	case r.HasKey == nil:
+		return false
+	case contents == nil:
+		var err error
+		if contents, _, err = r.Tree.Read(e.Path); err != nil {
+			return false
+		}
+	}
+	return r.HasKey(contents)
 }
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
@@ -95,37 +157,21 @@ func largeNote(large workspace.Manifest, limit int64) string {
 		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
 }
 
-// Such contents are never stored (ruling G6). contents are nil if they were not read. A file that is too large to be read is
-// not a text with a key.
-func (r *Run) hasKey(path string, contents []byte) bool {
-	if r.HasKey == nil {
-		return false
-	}
-	if contents == nil {
-		var err error
-		if contents, _, err = r.Tree.Read(path); err != nil {
-			return false
-		}
-	}
-	return r.HasKey(contents)
-}
-
+// readManifest returns a recorded manifest; nil without a name.
 func (r *Run) readManifest(object string) (workspace.Manifest, error) {
+	switch object {
+	case "":
+		return nil, nil
+	case r.stored.Name:
+		return r.stored.Manifest, nil
+	}
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
 // isOwn reports whether the loop itself writes a file for the user.
 func (r *Run) isOwn(path string) bool { return r.Own != nil && r.Own(path) }
 
-func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
-	if r.Own == nil {
-		return m
-	}
-	var others workspace.Manifest
-	for _, e := range m {
-		if !r.isOwn(e.Path) {
-			others = append(others, e)
-		}
-	}
-	return others
+// changes leaves out the loop's own files.
+func (r *Run) changes(from, to workspace.Manifest) []workspace.Delta {
+	return slices.DeleteFunc(from.Diff(to), func(d workspace.Delta) bool { return r.isOwn(d.Path) })
 }

@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ import (
 // A text in the result is a string, never a []byte: [Run.Redact] replaces a key in
 // its JSON form, and base64 with a replaced part cannot be decoded.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
-	return step(ctx, r, lookStep(name, input, do))
+	return step(ctx, r, effect(history.TypeStep, name, input, nil, do))
 }
 
 // Earlier returns what the steps of a name recorded in the rounds before this
@@ -74,8 +75,7 @@ func resultOf[T any](r *Run, records []history.Event) (v T, ok bool, err error) 
 	return v, true, err
 }
 
-// stepWork is what a step does. [look], [effect] and [command] make the three
-// kinds.
+// stepWork is what a step does. [effect] makes one, and [once] makes it a command.
 type stepWork[T any] struct {
 	stepEntry
 	do    func(context.Context) (T, error)
@@ -94,43 +94,21 @@ type stepEntry struct {
 	models  bool // a command that a model asked for
 }
 
-// lookStep returns a step that looks at the world, or that may be repeated.
-func lookStep[T any](name string, input any, do func(context.Context) (T, error)) stepWork[T] {
-	return stepWork[T]{stepEntry: stepEntry{event: history.TypeStep, name: name, input: input}, do: do}
-}
-
-// effect returns a step with events of its own type, whose begin says what is
-// about to be done. It may be repeated too.
+// effect returns a step with events of a type, whose begin says what is about to be done. It may be repeated.
 func effect[T any](event journal.Type, name string, input any, open func(context.Context) (any, error), do func(context.Context) (T, error)) stepWork[T] {
 	return stepWork[T]{stepEntry: stepEntry{event: event, name: name, input: input, open: open}, do: do}
 }
 
-func (e stepEntry) recordType() journal.Type {
-	if e.event == history.TypeAsk {
-		return history.TypeReply
-	}
-	return e.event
-}
-
-// beginDurable reports whether the begin must be on disk before the step is done,
-// because it has an effect or asks the user. That makes all earlier events durable too.
+// hasEffect reports whether the step has an effect or asks the user. Then its begin must be on
+// disk before it is done, which makes all earlier events durable too.
 // A request to a provider has a [history.Reserve] for that, and an edit by a tool an
 // apply.
-func (e stepEntry) beginDurable() bool {
+func (e stepEntry) hasEffect() bool {
 	switch e.event {
 	case history.TypeApply, history.TypeApproval, history.TypeCheck:
 		return true
 	}
 	return e.command
-}
-
-// recordDurable reports whether the record must be on disk before anything follows.
-// Without it the user would be asked again, or an agent's session repeated. Any other
-// record is durable before the next effect, request or question, and at the end of the
-// run. Before that a power failure can take it: then an apply is rolled forward, and
-// a reply is paid for twice.
-func (e stepEntry) recordDurable() bool {
-	return e.event == history.TypeApproval || e.event == history.TypeAsk && e.command
 }
 
 // inLine reports whether the record is in the event's line whatever its size,
@@ -179,33 +157,49 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	if p.digest, err = history.DigestOf(e.input); err != nil {
 		return p, fmt.Errorf("step %s: %w", p.id, err)
 	}
-	begun, record := r.Journal.Lookup(p.id)
-	if err := p.sameInput(begun, record); err != nil {
-		return p, err
+	begun, isBegun := r.Past().Begin(p.id)
+	record, isRecorded := r.Past().Record(p.id)
+	for _, e := range []history.Event{begun, record} {
+		if e.Step != nil && e.Input != p.digest {
+			return p, &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
+				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
+		}
 	}
-	if p.record = record; record != nil {
+	if isRecorded {
+		p.record = &record.Event
 		if r.replaying != nil {
-			r.replaying.use(*record)
+			r.replaying.use(record.Event)
 		}
 		return p, nil
 	}
 	if r.replaying != nil {
 		return p, r.replaying.missing(p.id)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), r.checkSpace()); err != nil {
 		return p, err
 	}
-	if err := r.checkSpace(); err != nil {
-		return p, err
+	if p.cutOff = isBegun && p.command; !p.cutOff {
+		n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: new(p.id), Input: p.digest, Sync: p.hasEffect()}
+		if p.open != nil {
+			n.Payload, err = p.open(ctx)
+		}
+		if err == nil {
+			_, err = r.append(n)
+		}
 	}
-	if p.cutOff = begun != nil && p.command; !p.cutOff {
-		err = r.recordBegin(ctx, &p)
+	switch {
+	case p.hasEffect(), p.event == history.TypeAsk:
+		r.age = outdated // also because the user has time to change files
+	case p.name != history.StepOpen: // which follows the check before the first round at once
+		r.age = min(r.age, aged)
 	}
-	r.stale = r.stale || p.command && err == nil
 	return p, err
 }
 
-// It returns what a resumed run would read.
+// It returns what a resumed run would read. Without the record of an answer the user would be asked again, and without that of
+// an agent its session repeated; these are on disk before anything follows. Any other record is durable before the next effect,
+// request or question, and at the end of the run. Before that a power failure can take it: then an apply is rolled forward, and
+// a reply is paid for twice.
 func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if p.record != nil {
 		return result[T](r, *p.record)
@@ -214,8 +208,12 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if err != nil {
 		return v, fmt.Errorf("record %s: %w", p.id, err)
 	}
-	id := p.id // a copy: a pointer into p would keep the input in memory
-	e, err := r.append(journal.Entry{Type: p.recordType(), Phase: journal.Record, Step: &id, Input: p.digest, Payload: payload, Sync: p.recordDurable()})
+	n := journal.Entry{Type: p.event, Phase: journal.Record, Step: new(p.id), Input: p.digest, Payload: payload}
+	n.Sync = n.Type == history.TypeApproval || n.Type == history.TypeAsk && p.command
+	if n.Type == history.TypeAsk {
+		n.Type = history.TypeReply
+	}
+	e, err := r.append(n)
 	if err != nil {
 		return v, err
 	}
@@ -262,36 +260,26 @@ func result[T any](r *Run, e journal.Event) (T, error) {
 	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
-func (p *stepPlace) sameInput(events ...*journal.Event) error {
-	for _, e := range events {
-		if e != nil && e.Input != p.digest {
-			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
-				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
-		}
-	}
-	return nil
-}
-
 // note records a step that does nothing, unless it is recorded already.
 func (r *Run) note(typ journal.Type, name string, payload any) error {
 	id := r.identify(name)
-	if _, record := r.Journal.Lookup(id); record == nil {
+	if record, ok := r.Past().Record(id); !ok {
 		_, err := r.append(journal.Entry{Type: typ, Phase: journal.Record, Step: &id, Payload: payload})
 		return err
 	} else if r.replaying != nil {
-		return r.replaying.same(*record, payload)
+		return r.replaying.same(record.Event, payload)
 	}
 	return nil
 }
 
 // recordedStep takes the next step of a name if it is recorded already; ok is false if not.
 func recordedStep[T any](r *Run, name string) (v T, ok bool, err error) {
-	_, record := r.Journal.Lookup(r.next(name))
-	if record == nil {
+	record, ok := r.Past().Record(r.next(name))
+	if !ok {
 		return v, false, nil
 	}
 	r.identify(name)
-	v, err = result[T](r, *record)
+	v, err = result[T](r, record.Event)
 	return v, err == nil, err
 }
 
@@ -346,8 +334,13 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 	if r.replaying != nil {
 		return r.Journal.Append(n) // which compares it with the recorded event
 	}
-	if err := r.Tree.Fault(); err != nil && !paysOrEnds(n.Type) {
-		return e, err
+	switch n.Type {
+	case history.TypeEnd, history.TypeReply, history.TypeReserve, history.TypeCommit, history.TypeUsage, history.TypeRetry, history.TypeFailover:
+		// What is already paid for, and the end, are recorded whatever the tree's errors; before a request holdSpace looks at these.
+	default:
+		if err := r.Tree.Fault(); err != nil {
+			return e, err
+		}
 	}
 	record := func() error {
 		e, err = r.Journal.Append(n)
@@ -364,18 +357,8 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 	return e, nil
 }
 
-// What is already paid for, and the end, are recorded whatever the tree's errors; before a request
-// [Run.holdSpace] looks at these.
-func paysOrEnds(typ journal.Type) bool {
-	switch typ {
-	case history.TypeEnd, history.TypeReply, history.TypeReserve, history.TypeCommit, history.TypeUsage, history.TypeRetry, history.TypeFailover:
-		return true
-	}
-	return false
-}
-
 func (r *Run) encoded(v any) ([]byte, error) {
-	b, err := history.Marshal(v)
+	b, err := journal.Encode(v)
 	return r.redact(b), err
 }
 
@@ -398,18 +381,6 @@ func (r *Run) checkSpace() error {
 	}
 	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", render.Bytes(free), dir, render.Bytes(r.MinFree)),
 		Next: history.ResumeAfter("free some disk space, or delete old runs")}
-}
-
-func (r *Run) recordBegin(ctx context.Context, p *stepPlace) (err error) {
-	id := p.id
-	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.beginDurable()}
-	if p.open != nil {
-		if n.Payload, err = p.open(ctx); err != nil {
-			return err
-		}
-	}
-	_, err = r.append(n)
-	return err
 }
 
 // unrecorded is the error of an event that the journal does not accept.
@@ -494,47 +465,7 @@ func (r *Run) inspect(ctx context.Context, name string, judge func(context.Conte
 			return c, err
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
-		r.fresh = false
 		c.Manifest, c.Tree, err = r.manifest(ctx)
 		return c, err
 	}))
-}
-
-// manifest takes a snapshot: it returns the object with the manifest of
-// the tree, and the manifest's digest.
-func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
-	if !r.fresh {
-		if err := r.snapshot(ctx); err != nil {
-			return "", "", err
-		}
-		r.fresh = true
-	}
-	object, err = r.storeManifest()
-	return object, r.last.Digest(), err
-}
-
-// ignoredText names what changed among the files that git ignores; see [End].
-func (r *Run) ignoredText() string {
-	const most = 3
-	paths := r.afterCommands(r.Ignored)
-	if more := len(paths) - most; more > 0 {
-		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
-	}
-	last := len(paths) - 1
-	if last < 1 {
-		return strings.Join(paths, "")
-	}
-	return strings.Join(paths[:last], ", ") + " and " + paths[last]
-}
-
-// afterCommands calls f, which may be nil, if the run has run commands.
-func (r *Run) afterCommands(f func() []string) []string {
-	runs := func(e history.Event) bool {
-		_, check := e.Payload.(history.CheckBegun)
-		return check || e.RunsCommand()
-	}
-	if f == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
-		return nil
-	}
-	return f()
 }

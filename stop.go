@@ -89,7 +89,12 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var room *ContextError
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
-		return r.outOfTime()
+		limit := r.Limits.Time
+		why := fmt.Sprintf("the time limit of %s is reached", history.DurationText(limit))
+		if o := r.Past().Outage(); o.Tries > 0 {
+			why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
+		}
+		return &Stop{Kind: KindBudget, Why: why, Next: history.MoreTime(limit)}
 	case errors.As(err, &stop):
 		return stop
 	case errors.As(err, &usage) && !transient.Is(err):
@@ -108,24 +113,6 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 }
 
 func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this") }
-
-func (r *Run) outOfTime() *Stop {
-	limit := r.Limits.Time
-	why := fmt.Sprintf("the time limit of %s is reached", history.DurationText(limit))
-	if o := r.Past().Outage(); o.Tries > 0 {
-		why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
-	}
-	return &Stop{Kind: KindBudget, Why: why, Next: history.MoreTime(limit)}
-}
-
-func (r *Run) stoppedState(ctx context.Context, err error) State {
-	s, stop := r.Past().State(), r.stopFor(ctx, err)
-	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
-	if stop.Findings != nil {
-		s.Findings = stop.Findings
-	}
-	return s
-}
 
 var errTime = errors.New("the run's time is used up")
 
@@ -151,46 +138,110 @@ func (r *Run) recordEnd(s State) (End, error) {
 	return end, err
 }
 
-// The run does not end as done even if the check passes (ruling G12).
-func (r *Run) outOfBudget(s *State, short *Stop) {
-	why, next := short.Why, short.Next
-	if r.Check != nil && !check.Blocking(s.Checked) {
-		why += "; the check passes, but the round is incomplete"
+// ignoredText names what changed among the files that git ignores; see [End].
+func (r *Run) ignoredText() string {
+	const most = 3
+	paths := r.afterCommands(r.Ignored)
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
 	}
-	if s.Round >= r.Limits.MaxRounds() && next.Verb == Resume {
-		next.Flags = append(slices.Clone(next.Flags), r.moreRounds())
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
 	}
-	halt(s, KindBudget, why, next)
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
-// The replies of the last unusableRounds rounds could not be used.
-func (r *Run) outOfRounds(s *State, unusableRounds int) {
-	blocking := check.BlockingOf(s.Findings)
-	left := "and it is not done"
-	if len(blocking) > 0 {
-		left = check.Tally(blocking) + " left"
+// afterCommands calls f, which may be nil, if the run has run commands.
+func (r *Run) afterCommands(f func() []string) []string {
+	runs := func(e history.Event) bool {
+		_, check := e.Payload.(history.CheckBegun)
+		return check || e.RunsCommand()
 	}
-	next := Next{Verb: Resume, Flags: []Flag{r.moreRounds()}, Or: &Next{First: "fix the remaining findings by hand"}}
+	if f == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
+		return nil
+	}
+	return f()
+}
+
+// conclude sets the decision that follows from the round (ruling G12). earlier
+// are the states of the rounds before it; short is as in decide.
+func (r *Run) conclude(s *State, earlier []State, done bool, short *Stop) error {
+	s.Decision, s.Kind, s.Why, s.Next = AnotherRound, "", "", Next{}
+	states := append(earlier, *s)
+	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
+	unchanged, err := r.staysBlocked(*s, earlier)
+	if err != nil {
+		return err
+	}
+	usedUp, stuck, declined := s.Round >= r.Limits.MaxRounds(), r.stuck(states), r.Past().Declined(s.Round)
+	blocker := firstBlocker(s.Findings)
+	more := Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
+	var missing []Flag // what a resumed run needs
+	if usedUp {
+		missing = []Flag{more}
+	}
 	switch {
-	case unusableRounds > 0:
-		left, next.Or = "and "+unusableText(unusableRounds), anotherModel()
-	case s.ChangedNothing():
-		next = r.anotherWay()
+	case short != nil:
+		why, next := short.Why, short.Next
+		if r.Check != nil && !check.Blocking(s.Checked) {
+			why += "; the check passes, but the round is incomplete"
+		}
+		if next.Verb == Resume {
+			next.Flags = slices.Concat(next.Flags, missing)
+		}
+		halt(s, KindBudget, why, next)
+	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
+		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy()
+	case r.unconfirmedStop(s):
+	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:
+		next := history.ResumeWith("unreadable", r.Limits.Unreadable*2)
+		next.Or = anotherModel()
+		halt(s, KindUnreadable, unusableText(unusable), next)
+	case broken >= maxBrokenChecks && !done:
+		halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", broken), fixCheck(nil))
+	case r.Metric != nil:
+		r.concludeByNumber(s, states, more)
+	case declined && (done || usedUp || stuck): // a denial is final
+		without := Next{Verb: NewRun, Remark: "which may do without the declined changes"}
+		next := without
+		if usedUp && !done {
+			next = Next{Verb: Resume, Flags: missing, Remark: "which goes on without them", Or: &without}
+		}
+		halt(s, KindBlocked, "changes were not approved", next)
+	case unchanged, blocker != "" && (usedUp || stuck): // only the user can help
+		halt(s, KindBlocked, blocker, Next{First: "remove what blocks it", Verb: Resume, Flags: missing})
+	case usedUp && onlyBroken(s.Checked):
+		halt(s, KindFailed, "the check could not run; "+r.usedRounds(*s), fixCheck(missing))
+	case stuck:
+		r.outOfPatience(s, r.repeated(states))
+	case usedUp:
+		blocking := check.BlockingOf(s.Findings)
+		left := "and it is not done"
+		if len(blocking) > 0 {
+			left = check.Tally(blocking) + " left"
+		}
+		next := Next{Verb: Resume, Flags: missing, Or: &Next{First: "fix the remaining findings by hand"}}
+		switch {
+		case unusable > 0:
+			left, next.Or = "and "+unusableText(unusable), anotherModel()
+		case s.ChangedNothing():
+			next = r.anotherWay()
+		}
+		halt(s, KindRounds, r.usedRounds(*s)+", "+left, next)
 	}
-	halt(s, KindRounds, r.usedRounds(*s)+", "+left, next)
+	if s.Decision == AnotherRound && s.Same != nil {
+		err = r.Notice(repeatsNote([]State{*s}))
+	}
+	if s.Decision == AnotherRound && unusable > 1 && err == nil {
+		err = r.Notice(unusableText(unusable))
+	}
+	r.waitForUser(s)
+	return err
 }
 
 func (r *Run) usedRounds(s State) string {
 	return fmt.Sprintf("%d of %d rounds used", s.Round, r.Limits.MaxRounds())
-}
-
-// outOfReach stops a run that only the user can help.
-func (r *Run) outOfReach(s *State) {
-	next := Next{First: "remove what blocks it", Verb: Resume}
-	if s.Round >= r.Limits.MaxRounds() {
-		next.Flags = []Flag{r.moreRounds()}
-	}
-	halt(s, KindBlocked, firstBlocker(s.Findings), next)
 }
 
 // staysBlocked reports whether a second round in a row has left a blocker, and changed
@@ -199,8 +250,12 @@ func (r *Run) staysBlocked(s State, earlier []State) (bool, error) {
 	if len(earlier) == 0 || firstBlocker(s.Findings) == "" || firstBlocker(earlier[len(earlier)-1].Findings) == "" {
 		return false, nil
 	}
-	changed, err := r.changedTree(s.Round)
-	return err == nil && !changed, err
+	now := r.Past().Round(s.Round)
+	if now.Edited || now.Manifest == "" {
+		return !now.Edited, nil
+	}
+	was, err := r.readManifest(now.Manifest)
+	return err == nil && len(r.changes(was, r.last)) == 0, err
 }
 
 // unconfirmedStop stops a run whose check passes only because of what judges the work, or
@@ -229,10 +284,6 @@ func halt(s *State, kind Kind, why string, next Next) {
 	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
-func (r *Run) moreRounds() Flag {
-	return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
-}
-
 func firstBlocker(findings []check.Finding) string {
 	for _, f := range findings {
 		if f.Blocker {
@@ -245,15 +296,6 @@ func firstBlocker(findings []check.Finding) string {
 // The check blocks only because it could not run, so nothing is known about the tree.
 func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
-}
-
-// A denial is final. short means that the run only lacks rounds.
-func (r *Run) afterDenial(short bool) Next {
-	next := Next{Verb: NewRun, Remark: "which may do without the declined changes"}
-	if short {
-		return Next{Verb: Resume, Flags: []Flag{r.moreRounds()}, Remark: "which goes on without them", Or: &next}
-	}
-	return next
 }
 
 // maxBrokenChecks is how often in a row a check may be unable to run. Another
@@ -271,16 +313,6 @@ func (r *Run) brokenChecks(round int) int {
 		n++
 	}
 	return n
-}
-
-func outOfChecks(s *State, times int) {
-	halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", times), fixCheck(nil))
-}
-
-func (r *Run) outOfForm(s *State, n int) {
-	next := history.ResumeWith("unreadable", r.Limits.Unreadable*2)
-	next.Or = anotherModel()
-	halt(s, KindUnreadable, unusableText(n), next)
 }
 
 func anotherModel() *Next {
@@ -341,11 +373,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (r *Run) doneWhy() (string, error) {
-	same, err := r.changedNothing()
-	if err != nil {
-		return "", err
-	}
+func (r *Run) doneWhy() string {
+	same := r.changedNothing()
 	changes, verified := "the changes are made", "not verified, because no check was given"
 	switch {
 	case same && len(r.Past().Refusals())+len(r.Past().DeclinedPaths()) > 0:
@@ -355,13 +384,13 @@ func (r *Run) doneWhy() (string, error) {
 	}
 	switch {
 	case r.Trust.Passed != "" && r.Check != nil:
-		return r.Trust.Passed + ", and " + r.passes(), nil
+		return r.Trust.Passed + ", and " + r.passes()
 	case r.Trust.Passed != "":
-		return r.Trust.Passed, nil
+		return r.Trust.Passed
 	case r.Check == nil:
-		return changes + "; " + verified, nil
+		return changes + "; " + verified
 	case same:
-		return r.passes() + ", and " + changes, nil
+		return r.passes() + ", and " + changes
 	}
-	return r.passes(), nil
+	return r.passes()
 }

@@ -63,11 +63,12 @@ const (
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
-	role, err := r.escalatedRole(role)
+	t, err := r.newTalk(role)
 	if err != nil {
 		return Conversation{}, err
 	}
-	return r.converse(ctx, r.newTalk(role, slices.Clone(messages)))
+	t.hold(slices.Clone(messages))
+	return t.converse(ctx)
 }
 
 func (r *Run) startSession() (end func()) {
@@ -100,21 +101,25 @@ type talk struct {
 	tree     string            // the digest of the tree after the last command; "" before the first
 }
 
-func (r *Run) newTalk(role Role, messages []model.Message) *talk {
-	role.Bounds = role.Bounds.Resolved()
-	t := &talk{r: r, role: role, model: r.recorded(role), history: messages, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
-	for _, one := range role.Tools {
+func (r *Run) newTalk(role Role) (*talk, error) {
+	m, err := r.recorded(role)
+	if err != nil {
+		return nil, err
+	}
+	m.role.Bounds = m.role.Bounds.Resolved()
+	t := &talk{r: r, role: m.role, model: m, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
+	for _, one := range t.role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
-	return t
+	return t, nil
 }
 
 // converse is the conversation itself: a turn is a request, its reply, and the calls in it.
-func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
-	defer r.startSession()()
+func (t *talk) converse(ctx context.Context) (Conversation, error) {
+	defer t.r.startSession()()
 	for t.Ended == "" {
 		t.Turns++
-		r.at.Turn, r.at.Call = t.Turns, 0
+		t.r.at.Turn, t.r.at.Call = t.Turns, 0
 		switch {
 		case t.runCount >= t.role.Bounds.Calls:
 			t.requestAnswer(EndedCalls, "Your tool calls are used up.")
@@ -141,8 +146,8 @@ func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
 		if got.Usage != nil {
 			t.Usage = t.Usage.Add(*got.Usage)
 		}
-		if err := t.noteDiscarded(ctx, got.Finish); err != nil {
-			return t.Conversation, err
+		if t.discarded++; got.Finish.Normal() {
+			t.discarded = 0
 		}
 		calls, answer := got.Calls(), strings.TrimSpace(reply.Answer(got.Text(), nil))
 		switch {
@@ -150,8 +155,9 @@ func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
 			t.Ended = EndedAnswer
 		case t.final != "":
 			t.Ended = t.final
-		case t.Ended != "": // too many replies were discarded
-		case !got.Finish.Normal():
+		case t.discarded == maxWaste:
+			err = t.cut(ctx, EndedDiscarded, discardedText(got.Finish))
+		case t.discarded > 0:
 			// An incomplete reply is not sent back: parts of it may be unreadable.
 			t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")
 		case len(calls) > 0:
@@ -251,17 +257,19 @@ func (t *talk) allowance(ctx context.Context) (paid.Allowance, error) {
 }
 
 // most is in bytes; 0 means any number. Older tool output is omitted if the request would fit neither it nor the context. If
-// that is not enough, the error is a [*ContextError].
+// that is not enough, the error is a [*ContextError]. As long as the request fits, a small saving is not worth losing the
+// provider's cache.
 func (t *talk) request(ctx context.Context, most int64) (model.Request, error) {
 	req, size, err := t.next()
 	over := most > 0 && size > most
-	switch {
-	case err != nil || !over && !t.role.crowded(size):
+	if err != nil || !over && !t.role.crowded(size) {
 		return req, err
-	case over:
-		err = t.elide(ctx, max(size-most, t.surplus(size)), true)
-	case t.worthEliding(size):
-		err = t.elide(ctx, t.surplus(size), false)
+	}
+	goal := t.surplus(size)
+	if can := t.elideOutput(goal, false, false); over {
+		err = t.elide(ctx, max(size-most, goal), true)
+	} else if can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil) {
+		err = t.elide(ctx, goal, false)
 	}
 	if err != nil {
 		return req, err
@@ -303,13 +311,6 @@ func (t *talk) surplus(size int64) int64 {
 	return size - t.role.Context*4*4/10
 }
 
-// As long as the request fits, a small saving is not worth losing the provider's cache.
-func (t *talk) worthEliding(size int64) bool {
-	goal := t.surplus(size)
-	can := t.elideOutput(goal, false, false)
-	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
-}
-
 // The oldest output goes first, and the last results only if all is set.
 func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
 	can := t.elideOutput(goal, all, false)
@@ -326,7 +327,10 @@ func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
 
 // Nothing is recorded. If really is not set, it only returns what it would omit.
 func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
-	end := t.lastResults()
+	end := len(t.history) - 1 // the last results
+	for end >= 0 && !slices.ContainsFunc(t.history[end].Parts, func(p model.Part) bool { return p.Result != nil }) {
+		end--
+	}
 	if all {
 		end++
 	}
@@ -355,103 +359,17 @@ func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
 	return done
 }
 
-func (t *talk) lastResults() int {
-	i := len(t.history) - 1
-	for i >= 0 && !slices.ContainsFunc(t.history[i].Parts, func(p model.Part) bool { return p.Result != nil }) {
-		i--
-	}
-	return i
-}
-
-func (t *talk) runCalls(ctx context.Context, parts []model.Part, calls []model.Call) error {
-	t.prompts = 0
-	var planned, waiting []*pendingCall // calls that only read run concurrently, any other call alone
-	for i, call := range calls {
-		c := t.planCall(call, i)
-		planned = append(planned, c)
-		if c.refused == "" && c.tool.ReadOnly {
-			waiting = append(waiting, c)
-			continue
-		}
-		if err := t.runPlanned(ctx, waiting); err != nil {
-			return err
-		}
-		waiting = nil
-		if err := t.runPlanned(ctx, []*pendingCall{c}); err != nil {
-			return err
-		}
-	}
-	if err := t.runPlanned(ctx, waiting); err != nil {
-		return err
-	}
-	answers := model.Message{Role: model.User}
-	for i, c := range planned {
-		called := Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
-		t.Calls = append(t.Calls, called)
-		t.outputs = append(t.outputs, c.result.Text)
-		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
-			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(called), Failed: c.result.Failed}})
-	}
-	t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}, answers))
-	return t.noteFailures(ctx, t.Calls[len(t.Calls)-len(planned):])
-}
-
-type pendingCall struct {
-	call    reply.Call
-	index   int // in its reply, from 0
-	tool    tool.Tool
-	refused string
-	result  tool.Result
-}
-
-func (t *talk) planCall(call model.Call, index int) *pendingCall {
-	c := &pendingCall{call: reply.ReadCall(call, t.specs), index: index}
-	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == c.call.Name })
-	switch bounds := t.role.Bounds; {
-	case i < 0:
-		c.refuse(RefusedName, c.call.Problem)
-	case c.call.Problem != "":
-		text := c.call.Problem
-		if t.role.TextCalls {
-			text += "\n" + callForm
-		}
-		c.refuse(RefusedJSON, text)
-	case index >= bounds.PerTurn:
-		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
-	case t.runCount >= bounds.Calls:
-		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
-	case t.times[c.call.Key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
-		c.refuse(RefusedRepeat, "not run: the same call was answered before, and nothing has changed since; use that answer, or do something else")
-	default:
-		c.tool = t.role.Tools[i]
-		t.runCount++
-		t.times[c.call.Key]++
-	}
-	return c
-}
-
-func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
-
 // maxWaste is how many turns in a row of a session may bring nothing.
 const maxWaste = 3
 
-func (t *talk) noteDiscarded(ctx context.Context, finish model.Finish) error {
-	if finish.Normal() {
-		t.discarded = 0
-		return nil
-	}
-	if t.discarded++; t.discarded < maxWaste || t.final != "" {
-		return nil
-	}
-	why := fmt.Sprintf("%d replies in a row did not end normally", t.discarded)
+func discardedText(finish model.Finish) string {
 	switch finish {
 	case model.Filtered:
-		why = fmt.Sprintf("the model refused, or its provider filtered, %d replies in a row", t.discarded)
+		return fmt.Sprintf("the model refused, or its provider filtered, %d replies in a row", maxWaste)
 	case model.Length:
-		why = fmt.Sprintf("%d replies in a row reached the output limit", t.discarded)
+		return fmt.Sprintf("%d replies in a row reached the output limit", maxWaste)
 	}
-	t.Ended = EndedDiscarded
-	return t.cut(ctx, why)
+	return fmt.Sprintf("%d replies in a row did not end normally", maxWaste)
 }
 
 func (t *talk) noteFailures(ctx context.Context, results []Called) error {
@@ -469,12 +387,12 @@ func (t *talk) noteFailures(ctx context.Context, results []Called) error {
 	if t.failures++; t.failures < maxWaste {
 		return nil
 	}
-	t.Ended = EndedRepeats
-	return t.cut(ctx, fmt.Sprintf("it made the same failing call of %s %d times in a row", results[0].Name, t.failures))
+	return t.cut(ctx, EndedRepeats, fmt.Sprintf("it made the same failing call of %s %d times in a row", results[0].Name, t.failures))
 }
 
 // If the role has another model, that one does the next round.
-func (t *talk) cut(ctx context.Context, why string) error {
+func (t *talk) cut(ctx context.Context, ended, why string) error {
+	t.Ended = ended
 	now, _ := t.model.paid.InService()
 	c, err := Step(ctx, t.r, stepCutShort, nil, func(context.Context) (cutShort, error) {
 		return cutShort{Role: t.role.Name, Model: now.Called, Why: why, Report: history.Report{Said: "the session of the " + t.role.Name + " is ended: " + why}}, nil

@@ -109,7 +109,6 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 
 // A protected file that the check changed is restored and becomes a finding: the code under test tried to judge itself.
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
-	r.stale = true
 	findings, err := r.Check(ctx)
 	if err != nil || !r.Trust.keepsAny() {
 		return findings, nil, err
@@ -123,18 +122,14 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	}
 	restored, err := r.restoreProtected(ctx, list)
 	for _, path := range restored {
-		if added(list, path) {
+		added := func(d workspace.Delta) bool { return d.Path == path && d.After.Kind == "" }
+		if slices.ContainsFunc(list, added) {
 			continue // an output of the user's own program
 		}
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of the check; it was changed while the check ran, and was restored."})
 	}
 	return findings, restored, err
-}
-
-// added reports whether a path did not exist before it was put back.
-func added(list []workspace.Delta, path string) bool {
-	return slices.ContainsFunc(list, func(t workspace.Delta) bool { return t.Path == path && t.After.Kind == "" })
 }
 
 // If the run cannot start without a check and the check could not run, it returns an error, so that a resumed run tries again.

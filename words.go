@@ -160,15 +160,6 @@ func (r *Run) changedIn(round int) (back, paths []string, err error) {
 	return back, paths, nil
 }
 
-func (r *Run) saidAboutJudges() (string, error) {
-	records := r.Past().Records(askName)
-	if len(records) == 0 {
-		return "", nil
-	}
-	asked, err := result[judgesAsked](r, records[len(records)-1].Event)
-	return asked.Words, err
-}
-
 // stepCutShort ends a session that brings nothing.
 const stepCutShort = "cut short"
 

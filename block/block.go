@@ -11,8 +11,7 @@
 //	        | "^^^delete"  in place of "^^^end": the file is to be deleted
 //
 // [Parse] reads a reply and returns all its problems; [Format] writes one.
-// Parse(Format(r)) equals r if [Reply.Check] returns nil for r, and for every r
-// that Parse returned.
+// Parse(Format(r)) equals r for every r that Parse returned.
 //
 // # Markers
 //

@@ -38,39 +38,3 @@ func TestFormat(t *testing.T) {
 		t.Errorf("a file without a last line break is %q", got)
 	}
 }
-
-func TestCheck(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		r    block.Reply
-		want string // empty: nothing wrong
-	}{
-		{"files", one("a", "x\r\n", "b", ""), ""},
-		{"done", block.Reply{Done: []string{""}}, ""},
-		{"slips in text", block.Reply{Done: []string{"^^^\n%%% Note"}}, ""},
-		{"empty content", block.Reply{Files: []block.File{{Path: "a", Content: []byte{}}}}, ""},
-		{"a path that begins with a caret", one("^^^", ""), ""},
-		{"neither", block.Reply{Thoughts: []string{"x"}}, "neither files nor"},
-		{"both", block.Reply{Files: files("a", ""), Done: []string{"x"}}, "files and a $$$"},
-		{"twice", one("a", "", "./a", ""), `file "./a": the file occurs twice`},
-		{"no last line break", one("a", "x"), "end in a line break"},
-		{"no path", one("", ""), "path is empty"},
-		{"a path called end", one("End", ""), "write ./ before it"},
-		{"a path with white space", one("a\u00a0", ""), "white space"},
-		{"a path of two lines", one("a\nb", ""), "several lines"},
-		{"a marker in a file", one("a", "x\n &&& start\r\ny\n"), `file "a": line 2 is a marker: &&& start`},
-		{"a closing in a file", one("a", "^^^end\n"), "line 1 is a marker"},
-		{"a path in a thought", block.Reply{Thoughts: []string{"", "x\n^^^a"}}, "&&& block 2: line 2 is a marker: ^^^a"},
-		{"a last carriage return", block.Reply{Debug: []string{"x\r"}}, "%%% block 1: the text ends in a carriage return"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			err := row.r.Check()
-			switch {
-			case row.want == "" && err != nil:
-				t.Error(err)
-			case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)):
-				t.Errorf("error %v, want %q", err, row.want)
-			}
-		})
-	}
-}

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -15,24 +16,22 @@ import (
 // A problem that only follows from another one is not reported. After the first
 // 50 problems one more states how many are omitted.
 func Parse(text string) (Reply, []Problem) {
-	p := &parser{text: strings.TrimPrefix(text, "\ufeff"), last: nothingOpen()}
+	p := &parser{text: strings.TrimPrefix(text, "\ufeff")}
 	p.scan()
 	p.checkMarkers()
 	r := p.collect()
-	p.checkWhole()
 	return r, p.problems()
 }
 
-// none is the index of no marker.
-const none = -1
-
 // marker is a line that is not text.
 type marker struct {
-	kind kind
-	role role
-	// matched says that the opening has its closing, or the closing its
-	// opening.
-	matched bool
+	kind  kind
+	role  role
+	line  int     // starts at 1
+	start int     // offset of the line in the text
+	mate  *marker // the closing of an opening or the opening of a closing; nil if there is none
+	under *marker // of an opening: the enclosing open block of the same kind; nil if there is none
+	slip  int     // of an opening: line of the first slip after it; 0 if there is none
 	// covered says that another opening of the kind lies between this opening
 	// and its closing, or the end of the reply.
 	covered bool
@@ -41,51 +40,32 @@ type marker struct {
 	reported bool
 	// broken says that the block it opens overlaps another one.
 	broken bool
-
-	line  int // starts at 1
-	start int // offset of the line in the text
-	mate  int // the matching marker
-	under int // of an opening: the enclosing open block of the same kind
-	slip  int // of an opening: line of the first slip after it; 0 if there is none
 }
 
 type parser struct {
 	text  string
-	marks []marker
+	marks []*marker
 
 	// last is the last marker of each kind that is open. While scanning it
 	// includes unmatched ones, while checking only matched ones.
-	last [kinds]int
+	last [kinds]*marker
 	// attempted has the kinds with any marker, hasBlock those with a block that
 	// is not inside another one.
 	attempted, hasBlock [kinds]bool
 
-	general         []Problem // about the complete reply, at most one
-	overlap, repeat problemList
+	faults []fault
 }
-
-func nothingOpen() [kinds]int { return [kinds]int{none, none, none, none} }
 
 // Each kind is matched separately.
 func (p *parser) scan() {
-	p.marks = make([]marker, 0, p.bound())
 	start := 0
 	for number := 1; start < len(p.text); number++ {
 		line := p.lineAt(start)
 		if k, r := classify(line); r != text {
-			p.match(marker{kind: k, role: r, line: number, start: start, mate: none, under: none})
+			p.match(&marker{kind: k, role: r, line: number, start: start})
 		}
 		start += len(line)
 	}
-}
-
-// Growing a slice of millions costs more than counting signs, and most replies have few.
-func (p *parser) bound() int {
-	count := 0
-	for k := range kinds {
-		count += strings.Count(p.text, k.sign())
-	}
-	return min(count, strings.Count(p.text, "\n")+1)
 }
 
 func (p *parser) lineAt(start int) string {
@@ -98,82 +78,81 @@ func (p *parser) lineAt(start int) string {
 
 func (p *parser) display(m *marker) string { return displayLine(p.lineAt(m.start)) }
 
-func (p *parser) match(m marker) {
+func (p *parser) match(m *marker) {
 	top := p.last[m.kind]
-	i := len(p.marks)
+	inBlock := top != nil && top.role == opening
 	switch {
 	case p.endsDeletion(m):
 		return
-	case m.role == slip && top != none && p.marks[top].role == opening:
-		if p.marks[top].slip == 0 {
-			p.marks[top].slip = m.line
+	case m.role == slip && inBlock:
+		if top.slip == 0 {
+			top.slip = m.line
 		}
 		return
-	case m.role == opening, m.role == slip && top == none:
-		p.push(&m, i)
-	case top != none:
-		m.mate, m.matched = top, true
-		p.marks[top].mate, p.marks[top].matched = i, true
-		p.last[m.kind] = p.marks[top].under
+	case m.role == opening, m.role == slip && top == nil:
+		if inBlock { // an open slip is replaced: it cannot contain a block
+			m.under, top.covered = top, true
+		}
+		p.last[m.kind] = m
+	case top != nil:
+		m.mate, top.mate = top, m
+		p.last[m.kind] = top.under
 	}
 	p.marks = append(p.marks, m)
 }
 
-func (p *parser) endsDeletion(m marker) bool {
-	if len(p.marks) == 0 || m.kind != file || m.role != closing || p.last[file] != none {
+// After a deletion, ^^^end is ignored.
+func (p *parser) endsDeletion(m *marker) bool {
+	if len(p.marks) == 0 || m.kind != file || m.role != closing || p.last[file] != nil {
 		return false
 	}
 	before := p.marks[len(p.marks)-1]
 	line := p.lineAt(before.start)
-	return before.kind == file && before.matched && deletes(line) && !deletes(p.lineAt(m.start)) &&
+	return before.kind == file && before.mate != nil && deletes(line) && !deletes(p.lineAt(m.start)) &&
 		strings.TrimSpace(p.text[before.start+len(line):m.start]) == ""
 }
 
-// An open slip is replaced: it cannot contain a block.
-func (p *parser) push(m *marker, i int) {
-	if top := p.last[m.kind]; top != none && p.marks[top].role == opening {
-		m.under = top
-		p.marks[top].covered = true
-	}
-	p.last[m.kind] = i
-}
-
-// They are well-formed.
+// The blocks that are well formed.
 func (p *parser) collect() Reply {
 	var r Reply
-	lines := make(map[string]int)
-	for i := range p.marks {
-		m := &p.marks[i]
-		if m.role != opening || !m.matched || m.broken {
+	lines := make(map[string]int) // of each path
+	for _, m := range p.marks {
+		if m.role != opening || m.mate == nil || m.broken {
 			continue
 		}
 		line := p.lineAt(m.start)
-		content := p.text[m.start+len(line) : p.marks[m.mate].start]
+		content := p.text[m.start+len(line) : m.mate.start]
+		said := strings.TrimRight(strings.TrimSuffix(content, "\n"), "\r")
 		switch m.kind {
 		case thought:
-			r.Thoughts = append(r.Thoughts, withoutBreak(content))
+			r.Thoughts = append(r.Thoughts, said)
 		case debug:
-			r.Debug = append(r.Debug, withoutBreak(content))
+			r.Debug = append(r.Debug, said)
 		case done:
-			r.Done = append(r.Done, withoutBreak(content))
+			r.Done = append(r.Done, said)
 		case file:
-			f := File{Path: pathOf(line), Delete: deletes(p.lineAt(p.marks[m.mate].start))}
+			f := File{Path: pathOf(line), Delete: deletes(p.lineAt(m.mate.start))}
 			if f.Delete && strings.TrimSpace(content) != "" {
-				p.addDeletesText(&p.marks[m.mate])
+				p.add(m.mate, func() string {
+					return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
+				})
 				continue
 			}
 			if content != "" && !f.Delete {
 				f.Content = []byte(content)
 			}
 			r.Files = append(r.Files, f)
-			p.checkRepeat(m, f.Path, lines)
+			cleaned := clean(f.Path)
+			if first, found := lines[cleaned]; found {
+				p.add(m, func() string {
+					return fmt.Sprintf("is the same file as in line %d; write each file once and complete", first)
+				})
+			} else {
+				lines[cleaned] = m.line
+			}
 		}
 	}
 	return r
-}
-
-func withoutBreak(s string) string {
-	return strings.TrimRight(strings.TrimSuffix(s, "\n"), "\r")
 }
 
 // All paths that name the same file get the same spelling.
@@ -182,4 +161,22 @@ func clean(name string) string {
 		return cleaned
 	}
 	return path.Clean(name)
+}
+
+// Spans returns the parts of a text between the opening and the closing marker of
+// a block, if no other marker is between them, as offsets in order.
+func Spans(text string) [][2]int {
+	p := &parser{text: text}
+	p.scan()
+	var spans [][2]int
+	var before *marker
+	for _, m := range p.marks {
+		if m.role == closing && before != nil && m.mate == before && before.role == opening {
+			spans = append(spans, [2]int{before.start + len(p.lineAt(before.start)), m.start})
+		}
+		if m.role != slip {
+			before = m
+		}
+	}
+	return spans
 }

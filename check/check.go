@@ -58,10 +58,10 @@ type Finding struct {
 type Reader struct {
 	// Name is what a user calls the format, as in --check-format.
 	Name string
-	// Read returns the findings in an output and whether the output is of this format
-	// at all. The output may be cut off at any place. exit is the program's exit
-	// status, -1 if it was stopped by a signal or by its time limit.
-	Read func(out []byte, exit int) (found []Finding, ok bool)
+	// Read returns the findings in an output, nil if it has none or is of another format. The
+	// output may be cut off at any place. exit is the program's exit status, -1 if it was
+	// stopped by a signal or by its time limit.
+	Read func(out []byte, exit int) []Finding
 }
 
 // Unusable returns blocking findings about a reply of which nothing was applied, one

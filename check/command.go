@@ -80,7 +80,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
 		if c.isUnreadable(ctx, r, result) {
-			text := fmt.Sprintf("The check command could not run: the shell cannot read it.\n\n    %s\n", indentRest(c.Command)) + section("Its output", excerpt.Output(result.Stdout))
+			text := fmt.Sprintf("The check command could not run: the shell cannot read it.\n\n    %s\n", indentRest(c.Command)) + section("Its output", c.output(result))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
 		return read(result), nil
@@ -103,8 +103,10 @@ func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
 // If the shell cannot parse a command, no change to the tree can make it pass. The syntax error may be in a script that the
 // command ran, so the shell parses the command once more, without running it.
 func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, result sandbox.Result) bool {
-	said := strings.ToLower(string(result.Stdout))
-	if result.Exit != 2 || !strings.Contains(said, "syntax error") && !strings.Contains(said, "unexpected eof") || runtime.GOOS == "windows" {
+	if result.Exit != 2 || runtime.GOOS == "windows" {
+		return false
+	}
+	if said := strings.ToLower(c.output(result)); !strings.Contains(said, "syntax error") && !strings.Contains(said, "unexpected eof") {
 		return false
 	}
 	parsed, err := r.Run(ctx, sandbox.Command{Argv: []string{"sh", "-n", "-c", c.Command}, Dir: c.Dir, Env: c.Env, Timeout: time.Minute})
@@ -159,9 +161,9 @@ func NotRun(exit int) bool { return exit == 126 || exit == 127 }
 func cannotRun(r sandbox.Result) bool { return !r.TimedOut && NotRun(r.Exit) }
 
 func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
-	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stdout)), MaxText))
+	text := c.head(r, timeout) + section("Its output", excerpt.Middle(c.clean(r.Stdout), MaxText))
 	if len(r.Stderr) > 0 {
-		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stderr)), MaxText))
+		text += section("Its standard error", excerpt.Middle(c.clean(r.Stderr), MaxText))
 	}
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)

@@ -26,19 +26,23 @@ const (
 	maxSecret = 64 << 10
 )
 
-// It is redacted and valid UTF-8. The middle of a very long output is left out.
 func (c CommandConfig) output(r sandbox.Result) string {
-	out := r.Stdout
-	if len(r.Stderr) > 0 {
-		out = slices.Concat(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"), r.Stderr)
+	if len(r.Stderr) == 0 {
+		return c.clean(r.Stdout)
 	}
+	return c.clean(slices.Concat(bytes.TrimSuffix(r.Stdout, []byte("\n")), []byte("\n"), r.Stderr))
+}
+
+// It is redacted and valid UTF-8. The middle of a very long stream is left out, before anything copies it.
+func (c CommandConfig) clean(stream []byte) string {
 	clean := func(b []byte) string { return applyRedact(c.Redact, excerpt.Output(b)) }
-	if len(out) <= maxRead {
-		return clean(out)
+	if len(stream) <= maxRead {
+		return clean(stream)
 	}
 	// Half of a secret is not recognized, so what is close to the cut is left out, too.
-	head, tail := clean(out[:maxRead/2]), clean(out[len(out)-maxRead/2:])
-	return strings.ToValidUTF8(head[:max(0, len(head)-maxSecret)]+"\n[...]\n"+tail[min(len(tail), maxSecret):], "\uFFFD")
+	head, tail := clean(stream[:maxRead/2]), clean(stream[len(stream)-maxRead/2:])
+	head, tail = head[:max(0, len(head)-maxSecret)], tail[min(len(tail), maxSecret):]
+	return strings.ToValidUTF8(head+excerpt.Omitted(len(stream)-len(head)-len(tail))+tail, "\uFFFD")
 }
 
 // The worst come first. The reports count, or if these have nothing that blocks, the output: both usually describe the same
@@ -70,28 +74,20 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 		c.Place(found)
 	}
 	slices.SortStableFunc(found, func(f, g Finding) int { return f.rank() - g.rank() })
-	return distinct(found)
-}
-
-// It is nil if r is the zero Reader, or if the output is not of its format.
-func readWith(r Reader, out string, exit int) []Finding {
-	if r.Read == nil {
-		return nil
-	}
-	found, ok := r.Read([]byte(out), exit)
-	if !ok {
-		return nil
-	}
-	return slices.Clone(found)
-}
-
-func distinct(findings []Finding) []Finding {
 	seen := map[Finding]bool{}
-	return slices.DeleteFunc(findings, func(f Finding) bool {
+	return slices.DeleteFunc(found, func(f Finding) bool {
 		again := seen[f]
 		seen[f] = true
 		return again
 	})
+}
+
+// It is nil if r is the zero Reader.
+func readWith(r Reader, out string, exit int) []Finding {
+	if r.Read == nil {
+		return nil
+	}
+	return r.Read([]byte(out), exit)
 }
 
 // The command passed.
@@ -110,16 +106,16 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	if c.AllNotes {
 		return findings
 	}
-	var b bounded
+	var rest counted
 	n := 0
 	findings = slices.DeleteFunc(findings, func(f Finding) bool {
 		if f.Blocks() {
 			return false
 		}
 		if n++; n > maxAdvisory {
-			b.omit(f)
+			rest.add(f)
 		}
 		return n > maxAdvisory
 	})
-	return append(findings, b.rest...)
+	return append(findings, rest...)
 }

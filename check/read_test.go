@@ -3,8 +3,10 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +17,11 @@ import (
 )
 
 // words reads lines "E file:line: message" as errors, W as warnings.
-var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding, ok bool) {
+var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding) {
 	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(string(out), -1) {
 		found = append(found, Finding{File: m[2], Line: 1, Text: m[3], ID: m[3], Advisory: m[1] == "W"})
 	}
-	return found, len(found) > 0
+	return found
 }}
 
 // read runs a command whose output words reads.
@@ -179,5 +181,25 @@ func TestLongOutput(t *testing.T) {
 		if strings.Contains(got, part) {
 			t.Errorf("it contains %s", part)
 		}
+	}
+}
+
+// printing is a runner whose commands print this and fail.
+type printing []byte
+
+func (p printing) Run(context.Context, sandbox.Command) (sandbox.Result, error) {
+	return sandbox.Result{Exit: 2, Stdout: p}, nil
+}
+
+// TestFlood: of an output of the largest size, such as one line of a progress bar, no part of the check copies the whole.
+func TestFlood(t *testing.T) {
+	out := bytes.Repeat([]byte("progress 12.3 % syntax error\r"), 64<<20/29)
+	c := command(t, "exit 2")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ask(t, Command(printing(out), c))
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(out)) {
+		t.Errorf("%d MiB are allocated for an output of %d MiB", took>>20, len(out)>>20)
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// adviceFiles returns the names of the files that advise agents, in order of
-// precedence.
-func adviceFiles() []string { return []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} }
-
 // Advise reads the workspace's advice into a loop's settings, without the secrets that
 // the guard finds. It takes the first usable file at the root. If there is none, but one
 // that cannot be used, it tells the user why.
@@ -25,7 +21,7 @@ func (h Host) Advise(l loop.Loop, tree *workspace.Tree, g *secret.Guard) {
 		return
 	}
 	problem := ""
-	for _, name := range adviceFiles() {
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} { // in order of precedence
 		content, _, err := tree.Read(name)
 		text := strings.ReplaceAll(string(bytes.TrimPrefix(content, []byte("\ufeff"))), "\r\n", "\n")
 		switch {

@@ -140,8 +140,8 @@ func (s *Session) enclose(m loop.Model, role string, walls *Walls) (*enclosedAge
 			return nil, loop.Usage(fmt.Sprintf("the agent %s: %v", m.Agent.Name, err), "see base-url in [commands."+m.Agent.Name+"]")
 		}
 		probe.Close()
-		e.door = len(walls.Doors)
-		walls.Doors = append(walls.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
+		e.door = len(walls.Settings.Doors)
+		walls.Settings.Doors = append(walls.Settings.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
 	}
 	walls.Settings.Net = walls.Settings.Net || m.Agent.Net
 	walls.Settings.Read = slices.Concat(walls.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)

@@ -12,6 +12,7 @@ import (
 	"hone/check"
 	"hone/internal/config"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/workspace"
 )
 
@@ -81,7 +82,7 @@ func TestCheckOfCopy(t *testing.T) {
 		}
 		return found, err
 	}
-	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Values: config.Values{config.Prove.Name: "on"}, Walls: loop.WallSettings{Wall: "none"}}, check: files}
+	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Values: config.Values{config.Prove.Name: "on"}, Walls: loop.WallSettings{Policy: sandbox.Policy{Wall: sandbox.NoWall}}}, check: files}
 	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 
 	"hone"
 	"hone/harness/internal/denied"
-	"hone/harness/internal/proof"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
 	"hone/internal/config"
@@ -22,39 +21,7 @@ import (
 	"hone/sandbox"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
-	"hone/workspace"
-	"hone/workspace/secret"
 )
-
-// WallOptions say which walls to build. Settings, Root, ID and Guard are required. The
-// lists of Settings are those of the user and of the plan.
-type WallOptions struct {
-	Settings loop.WallSettings
-	Plan     loop.WallPlan
-	Root     string // absolute path of the directory that commands may write
-	Tree     string // the user's tree, which other commands may write, if Root is not in it; empty if it is
-	ID       string // part of the name of the directory with the commands' home
-	Guard    *secret.Guard
-	Doors    []sandbox.Door // ways out of the walls; nil if there are none
-
-	// guardTools makes the files of the user's own tools read-only to the commands that a
-	// model asks for.
-	guardTools bool
-	only       []string        // globs of the only files that they may change, if tree is not nil
-	tree       *workspace.Tree // of Root
-	alike      bool            // walls of this kind were just proved, and recorded
-	environ    []string        // the complete environment of commands; nil means one that fits the walls
-	homePaths  []string        // files of the user's home, as ~/PATH, that the commands' home has too
-
-	home    string   // the directory whose .hone/aside receives repositories; empty means Root
-	watches *watches // of the session; nil means walls of their own
-
-	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
-
-	// secrets are the secret files of an earlier search; nil if there was none. Only
-	// walls that hide nothing use them: what others hide must be found when they are built.
-	secrets *listing.SecretFiles
-}
 
 // Recover restores the protected files of a tree that commands changed, if the hone
 // that ran them died before it could, and returns a note for the user about each. A
@@ -80,18 +47,6 @@ func (w *Walls) DeniedNotes(dir, output string) map[string]string {
 	return notes
 }
 
-// Paths are from the root.
-func (w *Walls) hiddenIn(dir, output string) []string {
-	if w.Grade().Level == sandbox.LevelOpen {
-		return nil
-	}
-	paths := w.deniedCommand(dir).Hidden(output)
-	for i, p := range paths {
-		paths[i] = w.Guard.Redact(p)
-	}
-	return paths
-}
-
 // Landlock does not hide secret files.
 func (w *Walls) deniedCommand(dir string) denied.Command {
 	c := denied.Command{Policy: w.policy, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
@@ -110,13 +65,10 @@ func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a
-// [*hone.Stop] and the walls are not used. The caller closes the result.
-func (h Host) Enclose(ctx context.Context, o WallOptions) (*Walls, error) {
-	w := &Walls{WallOptions: o, host: h}
-	if err := w.enclose(ctx); err != nil {
-		return nil, err
-	}
-	return w, nil
+// [*hone.Stop] and the walls are not used. Otherwise the caller closes them.
+func (h Host) Enclose(ctx context.Context, w *Walls) error {
+	w.host = h
+	return w.enclose(ctx)
 }
 
 func (w *Walls) enclose(ctx context.Context) (err error) {
@@ -130,7 +82,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 		return err
 	}
 	if err = w.buildFirst(ctx); err == nil && !w.alike {
-		w.proved, err = proof.Of(ctx, w.Grade(), w.policy.Tree)
+		w.proved, err = proveOnce(ctx, w.Grade(), w.policy.Tree)
 	}
 	if err == nil {
 		return nil
@@ -147,7 +99,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 }
 
 func (w *Walls) buildFirst(ctx context.Context) error {
-	kinds := []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
+	kinds := []sandbox.Wall{w.Settings.Wall}
 	if w.Plan.Hides && kinds[0] == sandbox.Auto { // else package wall chooses
 		kinds = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
 	}
@@ -173,7 +125,8 @@ func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
 	if w.policy, err = w.makePolicy(ctx); err != nil {
 		return err
 	}
-	if w.built, err = wall.Build(ctx, kind, w.policy); err != nil {
+	w.policy.Wall = kind
+	if w.built, err = wall.Build(ctx, w.policy); err != nil {
 		return err
 	}
 	w.built.SetKeeper(w.keeper)
@@ -187,9 +140,11 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 	if err := checkState(w.Settings); err != nil {
 		return p, err
 	}
-	hide := slices.Clone(w.Settings.Hide)
+	p = w.Settings.Policy
+	p.Tree, p.Aside, p.Records, p.As = cmp.Or(p.Tree, w.home, w.Root), w.dir.Aside, w.dir.Records, sandbox.OwnerOf(w.Root)
+	p.Hide = slices.Concat(p.Hide, w.secretFiles.Paths())
 	if dir, err := state.Make(); err == nil { // without a state folder there is nothing to hide
-		hide = append(hide, dir)
+		p.Hide = append(p.Hide, dir)
 	}
 	self := "" // the build cache could show one role of a phase what another one built
 	if !w.Plan.Hides {
@@ -206,12 +161,7 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 		known = w.watch.Known()
 	}
 	return workshop.Workshop{
-		Policy: sandbox.Policy{
-			Tree: cmp.Or(w.Tree, w.home, w.Root), Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, w.secretFiles.Paths()...),
-			Aside: w.dir.Aside, Records: w.dir.Records, Env: w.environ, Net: w.Settings.Net, Doors: w.Doors,
-			Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes}, As: sandbox.OwnerOf(w.Root),
-		},
-		Root: w.Root, Home: w.dir.Path, Repositories: known, Self: self, Protect: w.Plan.Protect, ReadOnly: w.Plan.ReadOnly, Links: w.homePaths,
+		Policy: p, Root: w.Root, Home: w.dir.Path, Repositories: known, Self: self, Protect: w.Plan.Protect, ReadOnly: w.Plan.ReadOnly, Links: w.homePaths,
 		Environ: w.host.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.Plan.Env),
 	}.Equip()
 }

@@ -66,13 +66,13 @@ type access struct {
 func Providers() []Provider {
 	return []Provider{
 		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro",
-			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"", 0, 8_192}},
+			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"gemini-", 0, 8_192}, {"", 0, 8_192}},
 			open: func(a access) (model.Model, error) {
 				return gemini.New(gemini.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}, meter: gemini.NewMeter},
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
-				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}},
+				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}, {"gpt-", 0, 0}},
 			About: "with a base URL any server that speaks the same\n" +
 				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, meter: openai.NewMeter, keyOptional: true},
@@ -255,6 +255,22 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 			Next: h.afterNoKey(p)}}
 	}
 	return p.open(a)
+}
+
+// Prober is a model that can find out whether its provider responds, at no
+// cost.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
+// Prober returns the prober of a model's provider; nil if it has none.
+func (h Host) Prober(m loop.Model) (Prober, error) {
+	opened, err := h.connect(m)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := opened.(Prober)
+	return p, nil
 }
 
 func (h Host) afterNoKey(p Provider) hone.Next {

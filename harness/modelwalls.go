@@ -38,12 +38,13 @@ func (w *Walls) forModel(ctx context.Context) (*wall.Walls, error) {
 		return w.models, nil
 	}
 	p := w.policy
+	p.Wall = w.Grade().Wall
 	p.Read = slices.Concat(p.Read, readOnly)
 	p.Doors = slices.Clone(p.Doors)
 	for i := range p.Doors {
 		p.Doors[i].Addr = w.built.DoorAddr(i) // where the commands were told that it is
 	}
-	built, err := wall.Build(ctx, w.Grade().Wall, p)
+	built, err := wall.Build(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -36,20 +36,19 @@ type OneCheck struct {
 // that a model would not be sent. hints say what the command seems to have missed behind
 // the walls; nil if it passed.
 func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding, hints []hone.Notice, err error) {
-	e := WallOptions{Settings: o.Walls, Plan: loop.WallPlan{Env: o.Env}, Root: o.Root, ID: "check", Guard: o.Guard}
+	walls := &Walls{Settings: o.Walls, Plan: loop.WallPlan{Env: o.Env}, Root: o.Root, ID: "check", Guard: o.Guard}
 	if o.Walls.Absent {
-		e.Settings.Wall = string(sandbox.NoWall)
+		walls.Settings.Wall = sandbox.NoWall
 	}
 	if o.Walls.None() {
-		e.environ = sandbox.CleanEnv(h.environ(), exceptNames(KeyVariables(), slices.Concat(o.Walls.Env, o.Env)))
+		walls.Settings.Policy.Env = sandbox.CleanEnv(h.environ(), exceptNames(KeyVariables(), slices.Concat(o.Walls.Env, o.Env)))
 	}
 	tree, err := workspace.Open(o.Root, workspace.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer tree.Close()
-	walls, err := h.Enclose(ctx, e)
-	if err != nil {
+	if err := h.Enclose(ctx, walls); err != nil {
 		return nil, nil, NoWalls(ctx, err)
 	}
 	defer func() { err = errors.Join(err, walls.Close()) }()

@@ -90,7 +90,8 @@ func (h Host) listPrice(m loop.Model) (ListPrice, bool) {
 			}
 		}
 	}
-	return localServer, isLoopback(u.Hostname())
+	ip, err := netip.ParseAddr(u.Hostname())
+	return localServer, u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // datedName matches the date of a snapshot, which costs what its model costs.
@@ -101,11 +102,6 @@ var decoration = lazyregexp.New(`^(.*/)?(([a-z]+\.)?(anthropic|openai|google)\.)
 
 func plainName(name string) string {
 	return strings.ReplaceAll(decoration.ReplaceAllString(name, ""), ".", "-")
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // It also sets the limits that are not known yet.
@@ -119,15 +115,11 @@ func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 		listed.Price, listed.Source, listed.Read = own, "", ""
 	}
 	if ok || isOwn {
-		price := toPrice(listed.Price)
-		price.Configured = isOwn
-		m.Price, m.PriceSource = &price, listed.origin()
+		p := listed.Price
+		m.PriceSource = listed.origin()
+		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite,
+			Above: p.Above, LongInput: p.LongInput, LongOutput: p.LongOutput, LongCacheRead: p.LongCacheRead, Configured: isOwn}
 	}
-}
-
-func toPrice(p config.Price) hone.Price {
-	return hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite,
-		Above: p.Above, LongInput: p.LongInput, LongOutput: p.LongOutput, LongCacheRead: p.LongCacheRead}
 }
 
 // A resumed run may call the model at another endpoint. The prices of the calls that were made stay recorded, and so does

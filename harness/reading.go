@@ -83,9 +83,9 @@ func ReadFindings(text string, v config.Values, tree *workspace.Tree) []check.Fi
 		if part.Failed {
 			exit = 1
 		}
-		one, _ := named.Read([]byte(part.Text), exit)
+		one := named.Read([]byte(part.Text), exit)
 		if !check.Blocking(one) {
-			one, _ = reader.Auto().Read([]byte(part.Text), exit)
+			one = reader.Auto().Read([]byte(part.Text), exit)
 		}
 		found = append(found, one...)
 	}

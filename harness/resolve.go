@@ -25,7 +25,7 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	if s.Walls, err = ResolveWalls(v, root); err != nil {
 		return s, err
 	}
-	s.Walls.Absent = s.Walls.Wall == string(sandbox.Auto) && !h.HasWalls()
+	s.Walls.Absent = s.Walls.Wall == sandbox.Auto && !h.HasWalls()
 	if err := cmp.Or(ValidFormat(v, file), loop.CheckLine(s.Check)); err != nil {
 		return s, err
 	}
@@ -204,8 +204,8 @@ func CanLimitCost(l loop.Loop) error {
 
 // ResolveWalls resolves the settings of the walls. It does not look whether there are any.
 func ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
-	s := loop.WallSettings{Wall: config.Wall.In(v), Net: config.Net.In(v), AllowGit: config.AllowGit.In(v),
-		Env: config.Variables.In(v), Memory: config.Memory.In(v), Processes: config.Processes.In(v)}
+	s := loop.WallSettings{AllowGit: config.AllowGit.In(v), Env: config.Variables.In(v), Policy: sandbox.Policy{Wall: sandbox.Wall(config.Wall.In(v)),
+		Net: config.Net.In(v), Limits: sandbox.Limits{Memory: config.Memory.In(v), Processes: config.Processes.In(v)}}}
 	write := config.MayWrite.In(v)
 	for _, list := range []struct {
 		from []string

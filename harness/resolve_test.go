@@ -85,6 +85,18 @@ func providerNamed(t *testing.T, name string) Provider {
 	return Provider{}
 }
 
+// TestNamesWithoutProvider: a name gets the provider whose models have such names.
+func TestNamesWithoutProvider(t *testing.T) {
+	for name, want := range map[string]string{
+		"gemini-2.0-flash": "gemini/gemini-2.0-flash", "gpt-4-turbo": "openai/gpt-4-turbo", "o3-mini": "openai/o3-mini",
+		"claude-sonnet-5": "anthropic/claude-sonnet-5", "mine": "mine", "script/gpt-5": "script/gpt-5",
+	} {
+		if got, err := modelNames(name); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, %v; want %s", name, got, err, want)
+		}
+	}
+}
+
 // TestProvidersAreComplete: an entry is all that a provider needs. It opens its
 // own models, and none of its families hides a later one.
 func TestProvidersAreComplete(t *testing.T) {

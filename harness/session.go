@@ -492,7 +492,7 @@ func (s *Session) commandConfig(line string, tree *workspace.Tree) check.Command
 // ReadOutput returns the findings in an output; see [loop.Session].
 func (s *Session) ReadOutput(tree *workspace.Tree, output string, exit int) []check.Finding {
 	c := s.commandConfig("", tree)
-	found, _ := c.Reader.Read([]byte(output), exit)
+	found := c.Reader.Read([]byte(output), exit)
 	c.Place(found)
 	return found
 }

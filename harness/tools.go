@@ -143,7 +143,11 @@ func (d roleDir) apply(ctx context.Context, ch workspace.Change, seen func(strin
 	outer := workspace.Change{Edits: slices.Clone(ch.Edits)}
 	for i, e := range outer.Edits {
 		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
-			return refuseAll(ch, "its path is outside the directory"), nil
+			refused := make([]workspace.Verdict, len(ch.Edits))
+			for i, e := range ch.Edits {
+				refused[i] = workspace.Verdict{Path: e.Path, Ruling: workspace.Deny, Reason: "its path is outside the directory"}
+			}
+			return refused, nil
 		}
 		outer.Edits[i].Path = d.dir + "/" + e.Path
 	}
@@ -152,12 +156,4 @@ func (d roleDir) apply(ctx context.Context, ch workspace.Change, seen func(strin
 		verdicts[i].Path = strings.TrimPrefix(verdicts[i].Path, d.dir+"/")
 	}
 	return verdicts, err
-}
-
-func refuseAll(ch workspace.Change, why string) []workspace.Verdict {
-	verdicts := make([]workspace.Verdict, len(ch.Edits))
-	for i, e := range ch.Edits {
-		verdicts[i] = workspace.Verdict{Path: e.Path, Ruling: workspace.Deny, Reason: why}
-	}
-	return verdicts
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"hone"
-
-	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/internal/listing"
 	"hone/loop"
@@ -46,7 +44,7 @@ func (n Needs) Digest() string {
 	if len(n.Settings) == 0 {
 		return ""
 	}
-	return trust.Digest(n.lines())
+	return trustDigest(n.lines())
 }
 
 // OwnPrograms returns the programs of a folder that loops of these kinds run although
@@ -88,7 +86,11 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 		if key.Value == "" {
 			continue
 		}
-		theirs, err := isTracked(folder, key.File)
+		repo, err := listing.Repository(folder, folder)
+		theirs := repo == nil // without git nothing says whose the file is
+		if err == nil && repo != nil {
+			theirs, err = repo.Tracks(context.Background(), filepath.Join(folder, key.File))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -100,24 +102,16 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 	return settings, nil
 }
 
-func isTracked(folder, file string) (bool, error) {
-	repo, err := listing.Repository(folder, folder)
-	if repo == nil || err != nil {
-		return err == nil, err // without git nothing says whose the file is
-	}
-	return repo.Tracks(context.Background(), filepath.Join(folder, file))
-}
-
 // Trusted returns nil if the user trusts what a folder needs: by an earlier answer, by
 // HONE_TRUST, or by answering now. The error is a usage error that says how to trust it.
 func (h Host) Trusted(ctx context.Context, n Needs) error {
 	if len(n.Programs) == 0 && len(n.Settings) == 0 {
 		return nil
 	}
-	r, err := trust.Load(n.Folder)
+	r, err := loadTrust(n.Folder)
 	if err != nil {
 		h.Note(err.Error()) // without a record the folder is not trusted
-		r = trust.Record{Folder: n.Folder}
+		r = TrustRecord{Folder: n.Folder}
 	}
 	byDigest, byName := h.typedTrust(n)
 	if len(n.Programs) > 0 && !r.Programs && !byName {
@@ -133,14 +127,16 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()}) {
 			return h.untrustedSettings(n, open)
 		}
-		r.Settings = append(r.Settings, r.Untrusted(n.lines())...)
+		for _, s := range open {
+			r.Settings = append(r.Settings, s.String())
+		}
 		h.record(r)
 	}
 	return nil
 }
 
-func (h Host) record(r trust.Record) {
-	if err := r.Save(); err != nil {
+func (h Host) record(r TrustRecord) {
+	if err := r.save(); err != nil {
 		h.Note(err.Error() + "; hone will ask again")
 	}
 }
@@ -156,7 +152,7 @@ func (h Host) typedTrust(n Needs) (settings, programs bool) {
 // TrustOwn records that the user trusts what a folder needs, because hone wrote all of
 // it.
 func TrustOwn(n Needs) error {
-	return trust.Record{Folder: n.Folder, Programs: true, Settings: n.lines()}.Save()
+	return TrustRecord{Folder: n.Folder, Programs: true, Settings: n.lines()}.save()
 }
 
 // Untrusted returns the settings that the user does not trust yet, without asking.
@@ -164,16 +160,15 @@ func (h Host) Untrusted(n Needs) []config.Opening {
 	if settings, _ := h.typedTrust(n); settings {
 		return nil
 	}
-	r, err := trust.Load(n.Folder)
+	r, err := loadTrust(n.Folder)
 	if err != nil {
-		r = trust.Record{}
+		r = TrustRecord{}
 	}
 	return n.untrusted(r)
 }
 
-func (n Needs) untrusted(r trust.Record) []config.Opening {
-	missing := r.Untrusted(n.lines())
-	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return !slices.Contains(missing, s.String()) })
+func (n Needs) untrusted(r TrustRecord) []config.Opening {
+	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return slices.Contains(r.Settings, s.String()) })
 }
 
 func (h Host) ask(ctx context.Context, q TrustQuestion) bool {

@@ -21,12 +21,37 @@ import (
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
+	"hone/workspace"
+	"hone/workspace/secret"
 )
 
-// Walls run commands behind walls. Those of a session are built when a round starts or the first
+// Walls run commands behind walls. [Host.Enclose] builds those whose Settings, Root, ID and Guard are
+// set. Those of a session are built when a round starts or the first
 // command needs them, whichever is first: a run that only reports its end needs none.
 type Walls struct {
-	WallOptions
+	Settings loop.WallSettings // of the user and of the plan; their policy is completed when the walls are built
+	Plan     loop.WallPlan
+	Root     string // absolute path of the directory that commands may write
+	ID       string // part of the name of the directory with the commands' home
+	Guard    *secret.Guard
+
+	// guardTools makes the files of the user's own tools read-only to the commands that a
+	// model asks for.
+	guardTools bool
+	only       []string        // globs of the only files that they may change, if tree is not nil
+	tree       *workspace.Tree // of Root
+	alike      bool            // walls of this kind were just proved, and recorded
+	homePaths  []string        // files of the user's home, as ~/PATH, that the commands' home has too
+
+	home    string   // the directory whose .hone/aside receives repositories; empty means Root
+	watches *watches // of the session; nil means walls of their own
+
+	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
+
+	// secrets are the secret files of an earlier search; nil if there was none. Only
+	// walls that hide nothing use them: what others hide must be found when they are built.
+	secrets *listing.SecretFiles
+
 	host     Host
 	session  *Session // nil outside of a run
 	unwalled bool     // the settings want no walls, and the plan sets no limits
@@ -63,13 +88,13 @@ func (s *Session) Walls(p loop.WallPlan) loop.Walls {
 
 func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	shared := s.loop.Shared()
-	w := &Walls{session: s, host: s.host, unwalled: shared.Walls.None() && !p.Bounded}
+	w := &Walls{session: s, host: s.host, unwalled: shared.Walls.None() && !p.Bounded,
+		Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
+		alike: p.After != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
 	w.advise = func(n hone.Notice) error { return s.run.Advise(n) }
 	if p.After != nil {
 		w.base = p.After.(*Walls)
 	}
-	w.WallOptions = WallOptions{Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
-		alike: w.base != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
 	if p.Root == "" {
 		w.Root, w.secrets = s.Dir, s.secrets
 	}
@@ -78,17 +103,17 @@ func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	}
 	set := &w.Settings
 	if set.Absent && !p.OwnHome {
-		set.Wall = string(sandbox.NoWall)
+		set.Wall = sandbox.NoWall
 	}
 	if p.Net != nil {
 		set.Net = *p.Net
 	}
 	set.Write, set.Read, set.Hide = slices.Concat(set.Write, p.Write), slices.Concat(set.Read, p.Read), slices.Concat(set.Hide, p.Hide)
 	if shared.Walls.None() && !p.OwnHome {
-		w.environ = sandbox.CleanEnv(s.host.environ(), exceptNames(KeyVariables(), set.Env))
+		set.Policy.Env = sandbox.CleanEnv(s.host.environ(), exceptNames(KeyVariables(), set.Env))
 	}
 	if p.Door != nil {
-		w.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
+		set.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
 	}
 	return w
 }
@@ -120,12 +145,12 @@ func (w *Walls) build(ctx context.Context) error {
 		}
 	}
 	if w.base != nil && w.base.built != nil {
-		w.Settings.Wall = string(w.base.Grade().Wall)
+		w.Settings.Wall = w.base.Grade().Wall
 	}
 	if w.Plan.Door != nil {
-		w.Doors[0] = w.Plan.Door(ownNet(sandbox.Wall(w.Settings.Wall), w.Settings.Net))
+		w.Settings.Doors[0] = w.Plan.Door(!w.Settings.Net && w.Settings.Wall != sandbox.Landlock && w.Settings.Wall != sandbox.NoWall)
 	}
-	if set := w.Settings; set.Absent && set.Wall != string(sandbox.NoWall) {
+	if set := w.Settings; set.Absent && set.Wall != sandbox.NoWall {
 		return NoWalls(ctx, &sandbox.WallError{Wall: sandbox.Auto, Reason: "this system has none"})
 	}
 	if err := w.enclose(ctx); err != nil {
@@ -144,10 +169,6 @@ func (w *Walls) build(ctx context.Context) error {
 		w.env = slices.Concat(w.env, vars)
 	}
 	return w.recordGrade(homeNote)
-}
-
-func ownNet(wall sandbox.Wall, net bool) bool {
-	return wall != sandbox.Landlock && wall != sandbox.NoWall && !net
 }
 
 // homeNote is leaveTree's. There is nothing to add for walls of the same kind as their base.
@@ -242,7 +263,7 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 		return sandbox.Result{}, err
 	}
 	if w.unwalled {
-		c.Env = slices.Concat(w.environ, w.Plan.Vars, b.vars)
+		c.Env = slices.Concat(w.Settings.Policy.Env, w.Plan.Vars, b.vars)
 		return w.session.Unwalled().Run(ctx, c)
 	}
 	c.Env = slices.Concat(w.env, b.vars)
@@ -262,10 +283,15 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if w.advise == nil {
 		return result, err
 	}
+	notes := commandNotes(result, w.home, w.Settings.Net)
 	if failed(result) {
-		result.Hidden = w.hiddenIn(c.Dir, outputOf(result))
+		if w.Grade().Level != sandbox.LevelOpen {
+			for _, path := range w.deniedCommand(c.Dir).Hidden(outputOf(result)) { // from the root
+				result.Hidden = append(result.Hidden, w.Guard.Redact(path))
+			}
+		}
+		notes = append(notes, w.newlyDenied(c.Dir, outputOf(result))...)
 	}
-	notes := append(commandNotes(result, w.home, w.Settings.Net), w.newlyDenied(c.Dir, result)...)
 	if w.session != nil {
 		if n, damaged := runs.IndexNote(w.session.run.Tree.Dir()); damaged {
 			notes = append(notes, n)
@@ -287,11 +313,8 @@ func (w *Walls) settle(ctx context.Context) ([]sandbox.Repository, error) {
 }
 
 // There is one note per cause in a session.
-func (w *Walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
-	if !failed(r) {
-		return nil
-	}
-	denied := w.DeniedNotes(dir, outputOf(r))
+func (w *Walls) newlyDenied(dir, output string) []hone.Notice {
+	denied := w.DeniedNotes(dir, output)
 	if s := w.session; s != nil {
 		s.deniedMu.Lock()
 		defer s.deniedMu.Unlock()
@@ -350,15 +373,15 @@ func (w *Walls) Close() error {
 
 // forCopy returns walls like these for a copy of the tree.
 func (w *Walls) forCopy(dir string) *Walls {
-	c := &Walls{WallOptions: w.WallOptions, host: w.host, session: w.session, advise: w.advise, unwalled: w.unwalled}
-	p := w.Plan
-	c.alike, c.Plan = true, loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides}
+	p, root := w.Plan, w.session.Dir
+	c := &Walls{host: w.host, session: w.session, advise: w.advise, unwalled: w.unwalled,
+		Settings: w.Settings, Plan: loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides},
+		Root: rebase(root, dir, w.Root)[0], ID: w.ID, Guard: w.Guard, alike: true, homePaths: w.homePaths, home: w.home, watches: w.watches, keeper: w.keeper, secrets: w.secrets}
 	if w.built != nil {
-		c.Settings.Wall = string(w.Grade().Wall)
+		c.Settings.Wall = w.Grade().Wall
 	}
-	from, root := w.Settings, w.session.Dir
-	c.Root = rebase(root, dir, w.Root)[0]
-	c.Settings.Write, c.Settings.Read, c.Settings.Hide = rebase(root, dir, from.Write...), rebase(root, dir, from.Read...), rebase(root, dir, from.Hide...)
+	set := &c.Settings
+	set.Write, set.Read, set.Hide = rebase(root, dir, set.Write...), rebase(root, dir, set.Read...), rebase(root, dir, set.Hide...)
 	return c
 }
 

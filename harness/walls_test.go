@@ -45,8 +45,8 @@ func TestResolveWalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(root, "out")
-	want := loop.WallSettings{Wall: "landlock", Net: true, Write: []string{out, out}, Read: []string{filepath.Join(root, "lib")},
-		Hide: []string{filepath.Join(root, "x")}, Env: []string{"A"}, Memory: 5, Processes: 6}
+	want := loop.WallSettings{Env: []string{"A"}, Policy: sandbox.Policy{Wall: sandbox.Landlock, Net: true, Write: []string{out, out},
+		Read: []string{filepath.Join(root, "lib")}, Hide: []string{filepath.Join(root, "x")}, Limits: sandbox.Limits{Memory: 5, Processes: 6}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

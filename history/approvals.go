@@ -32,16 +32,6 @@ func editOf(v workspace.Verdict) edit { return edit{"", v.Path, v.Before.Digest,
 
 func (q Question) edit() edit { return edit{q.Asks, q.Path, q.Before.Digest, q.After.Digest} }
 
-func newApprovals() approvals {
-	return approvals{
-		given:   map[edit]Answer{},
-		changes: map[int]map[string]workspace.Verdict{},
-		last:    map[string]workspace.Verdict{},
-		late:    map[edit]bool{},
-		edited:  map[edit]edit{},
-	}
-}
-
 func (p *Past) foldApprovals(e Event) {
 	switch v := e.Payload.(type) {
 	case Question:

@@ -82,15 +82,53 @@ type Unreadable struct {
 	Err error
 }
 
+// payloads are the types of all events: of those that belong to no step, and of a step's begin and record.
+var payloads = []struct {
+	of                  journal.Type
+	alone, begin, ended func(journal.Event) any // nil: there is no such event
+}{
+	{of: TypeAttempt, alone: decode[Attempt]},
+	{of: TypeCommit, alone: decode[Commit]},
+	{of: TypeEnd, alone: decode[End]},
+	{of: TypeEscalate, alone: decode[Escalated]},
+	{of: TypeFailover, alone: decode[FailedOver]},
+	{of: TypeNotice, alone: decode[Notice]},
+	{of: TypeOutside, alone: decode[Outside]},
+	{of: TypeReserve, alone: decode[Reserve]},
+	{of: TypeResume, alone: decode[Resumed]},
+	{of: TypeRetry, alone: decode[Retried]},
+	{of: TypeRound, alone: decode[State]},
+	{of: TypeServer, alone: decode[Served]},
+	{of: TypeStart, alone: decode[Start]},
+	{of: TypeUndo, alone: decode[Undone]},
+	{of: TypeUsage, alone: decode[Usage]},
+	{of: TypeWalls, alone: decode[Walls]},
+	{of: TypeApply, begin: decode[ApplyBegun], ended: decode[Applied]},
+	{of: TypeApproval, begin: decode[Question], ended: decode[Answer]},
+	{of: TypeAsk, begin: decode[Asked]},
+	{of: TypeReply, ended: decode[Replied]},
+	{of: TypeChange, ended: decode[Changed]},
+	{of: TypeCheck, begin: decode[CheckBegun], ended: decode[Checked]},
+	{of: TypeCommand, begin: decode[CommandBegun], ended: func(journal.Event) any { return CommandResult{} }},
+	{of: TypeStep, begin: func(journal.Event) any { return StepBegun{} }, ended: decodeStep},
+	{of: TypeTool, begin: decode[ToolCall], ended: func(journal.Event) any { return ToolResult{} }},
+}
+
 // Decode reads the payload of an event.
 func Decode(e journal.Event) Event {
-	switch {
-	case e.Step == nil:
-		return Event{e, decodeNotice(e)}
-	case e.Phase == journal.Begin:
-		return Event{e, decodeBegin(e)}
+	for _, p := range payloads {
+		read := p.ended
+		switch {
+		case e.Step == nil:
+			read = p.alone
+		case e.Phase == journal.Begin:
+			read = p.begin
+		}
+		if p.of == e.Type && read != nil {
+			return Event{e, read(e)}
+		}
 	}
-	return Event{e, decodeRecord(e)}
+	return Event{e, nil}
 }
 
 // Observer returns an observer that shows each event of a journal, decoded, once it is in the
@@ -99,100 +137,20 @@ func Observer(show func(Event)) journal.Observer {
 	return journal.Observer{After: func(e journal.Event) { show(Decode(e)) }}
 }
 
-func decodeNotice(e journal.Event) any {
-	switch e.Type {
-	case TypeAttempt:
-		return decodePayload[Attempt](e)
-	case TypeCommit:
-		return decodePayload[Commit](e)
-	case TypeEnd:
-		return decodePayload[End](e)
-	case TypeEscalate:
-		return decodePayload[Escalated](e)
-	case TypeFailover:
-		return decodePayload[FailedOver](e)
-	case TypeNotice:
-		return decodePayload[Notice](e)
-	case TypeOutside:
-		return decodePayload[Outside](e)
-	case TypeReserve:
-		return decodePayload[Reserve](e)
-	case TypeResume:
-		return decodePayload[Resumed](e)
-	case TypeRetry:
-		return decodePayload[Retried](e)
-	case TypeRound:
-		return decodePayload[State](e)
-	case TypeServer:
-		return decodePayload[Served](e)
-	case TypeStart:
-		return decodePayload[Start](e)
-	case TypeUndo:
-		return decodePayload[Undone](e)
-	case TypeUsage:
-		return decodePayload[Usage](e)
-	case TypeWalls:
-		return decodePayload[Walls](e)
-	}
-	return nil
-}
-
-func decodeBegin(e journal.Event) any {
-	switch e.Type {
-	case TypeApply:
-		return decodePayload[ApplyBegun](e)
-	case TypeApproval:
-		return decodePayload[Question](e)
-	case TypeAsk:
-		return decodePayload[Asked](e)
-	case TypeCheck:
-		return decodePayload[CheckBegun](e)
-	case TypeCommand:
-		return decodePayload[CommandBegun](e)
-	case TypeStep:
-		return StepBegun{}
-	case TypeTool:
-		return decodePayload[ToolCall](e)
-	}
-	return nil
-}
-
-func decodeRecord(e journal.Event) any {
-	switch e.Type {
-	case TypeApply:
-		return decodePayload[Applied](e)
-	case TypeApproval:
-		return decodePayload[Answer](e)
-	case TypeReply:
-		return decodePayload[Replied](e)
-	case TypeChange:
-		return decodePayload[Changed](e)
-	case TypeCheck:
-		return decodePayload[Checked](e)
-	case TypeCommand:
-		return CommandResult{}
-	case TypeStep:
-		return decodeStep(e)
-	case TypeTool:
-		return ToolResult{}
-	}
-	return nil
-}
-
 // A loop's own step may have the name of one of the engine's: a round opens once, and outside of any session.
 func decodeStep(e journal.Event) any {
 	switch name := e.Step.Name; {
 	case name == StepOpen && e.Step.Session == 0 && e.Step.Index == 0:
-		return decodePayload[Opened](e)
+		return decode[Opened](e)
 	case name == StepSnapshot, name == StepRestore:
-		return decodePayload[Snapshot](e)
+		return decode[Snapshot](e)
 	case name == StepUnpaid:
-		return decodePayload[Unpaid](e)
+		return decode[Unpaid](e)
 	}
 	return StepResult{}
 }
 
-func decodePayload[T any](e journal.Event) any {
+func decode[T any](e journal.Event) any {
 	var v T
 	if err := e.Decode(&v); err != nil {
 		return Unreadable{err}

@@ -399,13 +399,6 @@ func (p *Past) NewestManifest() (object string, written map[string]workspace.Ima
 	return p.manifest, maps.Clone(p.since), !p.ran && !p.served
 }
 
-// Serving reports whether a server that a loop runs may have changed the tree since
-// the newest manifest.
-func (p *Past) Serving() bool {
-	defer p.lock().Unlock()
-	return p.served
-}
-
 // Expected returns the tree as the run left it: the object of the newest
 // manifest, and the files that edits wrote since. The object is empty if there
 // is no manifest, or if a command or the check started after the newest one:

@@ -141,7 +141,14 @@ func (n *needs) addName(key, path, name string) error {
 	case "request", "after":
 		return n.addRequest(name)
 	case "result_object":
-		return n.addResult(name)
+		if _, known := n.index[name]; known {
+			return nil
+		}
+		b, err := n.read(name)
+		if err != nil {
+			return err
+		}
+		return n.addJSON(b)
 	case "reply", "object", "attempted":
 		n.written[name] = true
 		if !n.home.Has(name) {
@@ -190,15 +197,4 @@ func (n *needs) addRequest(name string) error {
 		name = r.After
 	}
 	return nil
-}
-
-func (n *needs) addResult(name string) error {
-	if _, known := n.index[name]; known {
-		return nil
-	}
-	b, err := n.read(name)
-	if err != nil {
-		return err
-	}
-	return n.addJSON(b)
 }

@@ -1,10 +1,10 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"hone/journal"
@@ -12,20 +12,9 @@ import (
 	"hone/workspace"
 )
 
-// Marshal encodes a value like the journal.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
-}
-
 // DigestOf returns the digest of a value's encoding.
 func DigestOf(v any) (string, error) {
-	b, err := Marshal(v)
+	b, err := journal.Encode(v)
 	return workspace.Digest(b), err
 }
 
@@ -101,6 +90,32 @@ type AddedRequest struct {
 	// messages. Parts are those that follow.
 	Repeated int          `json:"repeated,omitempty"`
 	Parts    []model.Part `json:"parts,omitempty"`
+}
+
+// Added returns the stored form of a request that follows an earlier one, whose object is named. ok is false if it does not repeat
+// that, or if the name is empty.
+func Added(object string, earlier, next model.Request) (added AddedRequest, ok bool) {
+	if object == "" {
+		return added, false
+	}
+	was, err := DigestOf([]any{earlier.System, earlier.Tools, earlier.Reasoning})
+	now, err2 := DigestOf([]any{next.System, next.Tools, next.Reasoning})
+	if err != nil || err2 != nil || was != now {
+		return added, false
+	}
+	sent, messages := earlier.Messages, next.Messages
+	n := len(sent)
+	if n < len(messages) && reflect.DeepEqual(sent, messages[:n]) {
+		return AddedRequest{After: object, Messages: messages[n:]}, true
+	}
+	if n != 1 || len(messages) != 1 || sent[0].Role != messages[0].Role {
+		return added, false
+	}
+	parts, same := messages[0].Parts, 0
+	for same < min(len(sent[0].Parts), len(parts)) && reflect.DeepEqual(sent[0].Parts[same], parts[same]) {
+		same++
+	}
+	return AddedRequest{After: object, Repeated: same, Parts: parts[same:]}, same > 0
 }
 
 // StoredRequest is what the object of a request holds: the whole request, or an

@@ -90,21 +90,27 @@ func Read(events []journal.Event) *Past {
 
 func newPast() *Past {
 	return &Past{facts: facts{
-		state:     State{Findings: []check.Finding{}},
-		rounds:    map[int]*Round{},
-		parts:     map[int]int{},
-		models:    map[string]bool{},
-		failed:    map[string]bool{},
-		raised:    map[string]bool{},
-		records:   map[string][]int{},
-		begins:    map[journal.Identity]int{},
-		recorded:  map[journal.Identity]int{},
-		noticed:   map[string]Next{},
-		since:     map[string]workspace.Image{},
-		applying:  map[journal.Identity]int{},
-		open:      map[int64]Reserve{},
-		charged:   map[string]Ledger{},
-		approvals: newApprovals(),
+		state:    State{Findings: []check.Finding{}},
+		rounds:   map[int]*Round{},
+		parts:    map[int]int{},
+		models:   map[string]bool{},
+		failed:   map[string]bool{},
+		raised:   map[string]bool{},
+		records:  map[string][]int{},
+		begins:   map[journal.Identity]int{},
+		recorded: map[journal.Identity]int{},
+		noticed:  map[string]Next{},
+		since:    map[string]workspace.Image{},
+		applying: map[journal.Identity]int{},
+		open:     map[int64]Reserve{},
+		charged:  map[string]Ledger{},
+		approvals: approvals{
+			given:   map[edit]Answer{},
+			changes: map[int]map[string]workspace.Verdict{},
+			last:    map[string]workspace.Verdict{},
+			late:    map[edit]bool{},
+			edited:  map[edit]edit{},
+		},
 	}}
 }
 
@@ -153,9 +159,17 @@ func (p *Past) fold(e Event) {
 		p.raised[v.From] = true
 		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round-1
 	case State:
-		p.foldState(v)
-		p.decided = e.Seq
+		p.state, p.answers, p.decided = v, false, e.Seq
 		p.parts[v.Round]++
+		n := len(p.states)
+		switch {
+		case v.Round == 0: // the check before the first round
+			p.before = &v
+		case n > 0 && p.states[n-1].Round == v.Round: // a round whose questions were answered later may be decided again
+			p.states = append(p.states[:n-1:n-1], v)
+		default:
+			p.states = append(p.states, v)
+		}
 	case Undone:
 		p.foldUndone(v)
 	case Outside:
@@ -218,19 +232,6 @@ func (p *Past) foldStep(e Event) {
 		delete(p.applying, *e.Step)
 		p.edits = append(p.edits, v.Verdicts...)
 	}
-}
-
-// A round whose questions were answered later may be decided again.
-func (p *Past) foldState(s State) {
-	p.state, p.answers = s, false
-	if s.Round == 0 { // the check before the first round
-		p.before = &s
-		return
-	}
-	if n := len(p.states); n > 0 && p.states[n-1].Round == s.Round {
-		p.states = p.states[: n-1 : n-1]
-	}
-	p.states = append(p.states, s)
 }
 
 // The findings and the score are again those at the end of that round. What an open round did is gone, so it begins again.

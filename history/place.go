@@ -96,34 +96,19 @@ func (p *Placement) classify(path string, t *trace, now workspace.Entry) {
 	case now.IsUnread() && want.IsUnread() && now.Size == want.Size: // a checkout has another time
 	case want.Kind == workspace.Other, want.Note != "", want.Kind == workspace.Regular && !p.journal.Home().Has(want.Digest):
 		p.Missing = append(p.Missing, path)
-	case now.Kind == "", slices.ContainsFunc(t.states, func(e workspace.Entry) bool { return sameButMode(e, now) }):
+	case now.Kind == "", slices.ContainsFunc(t.states, func(e workspace.Entry) bool {
+		e.Mode = now.Mode // the permission bits of a checkout depend on its user's settings
+		return e.SameState(now)
+	}):
 		p.change(path, want, now)
 	default:
 		p.Conflicts = append(p.Conflicts, path)
 	}
 }
 
-// The permission bits of a checkout depend on its user's settings.
-func sameButMode(a, b workspace.Entry) bool {
-	a.Mode, b.Mode = 0, 0
-	return a.SameState(b)
-}
-
 func (p *Placement) change(path string, want, now workspace.Entry) {
 	p.Changes = append(p.Changes, path)
 	p.list = append(p.list, workspace.Delta{Path: path, Before: now, After: want})
-}
-
-// [PlaceImported] can then restore them.
-func (p *Placement) keepReplaced(ctx context.Context) error {
-	var m workspace.Manifest
-	for _, b := range p.Imported {
-		if b.Before.Kind == workspace.Regular {
-			m = append(m, b.Before)
-		}
-	}
-	_, _, err := KeepContents(ctx, p.tree, p.journal, nil, m, nil)
-	return err
 }
 
 // PlaceImported brings files to the state After of a list or, if back is set, back to Before. It
@@ -164,7 +149,13 @@ func (p *Placement) Restore(ctx context.Context) error {
 	if len(p.Conflicts) > 0 {
 		return &workspace.ConflictError{Paths: p.Conflicts}
 	}
-	if err := p.keepReplaced(ctx); err != nil {
+	var replaced workspace.Manifest // which PlaceImported can restore
+	for _, b := range p.Imported {
+		if b.Before.Kind == workspace.Regular {
+			replaced = append(replaced, b.Before)
+		}
+	}
+	if _, _, err := KeepContents(ctx, p.tree, p.journal, nil, replaced, nil); err != nil {
 		return err
 	}
 	if _, err := p.tree.Apply(ctx, p.list, p.journal.Home().OpenObject); err != nil {

@@ -36,10 +36,20 @@ func Retrace(ctx context.Context, home *journal.Home, tree *workspace.Tree, even
 			return r.Retraced, err
 		}
 	}
-	err := r.compareAll(ctx)
 	slices.Sort(r.Unexplained)
 	slices.Sort(r.Lost)
 	r.Lost = slices.Compact(r.Lost)
+	if r.recorded.Name() == "" {
+		return r.Retraced, nil
+	}
+	// A difference now means that an edit changed other files than its record says.
+	now, err := r.scratch.Manifest(ctx, nil)
+	for _, d := range now.Diff(r.recorded.Manifest()) {
+		explained := r.written[d.Path] || r.ignored[d.Path] || slices.Contains(r.Lost, d.Path)
+		if err == nil && !explained && d.Before.Note == "" && !d.Before.SameState(d.After) {
+			err = fmt.Errorf("the edits that were made again also changed %s", treepath.Display(d.Path))
+		}
+	}
 	return r.Retraced, err
 }
 
@@ -117,7 +127,7 @@ func (r *retracing) edit(ctx context.Context, vs []workspace.Verdict) error {
 }
 
 // Only Retrace writes in the scratch tree, so this compares only the paths that changed since the previous manifest or that
-// edits wrote. compareAll compares the complete tree at the end.
+// edits wrote. Retrace compares the complete tree at the end.
 func (r *retracing) compare(ctx context.Context, object string) error {
 	first := r.recorded.Name() == ""
 	deltas, err := r.recorded.MoveTo(object)
@@ -186,23 +196,4 @@ func (r *retracing) differences(found, deltas []workspace.Delta, first bool) (li
 		list = append(list, d)
 	}
 	return list, same
-}
-
-// It leaves out what edits wrote later, what git ignores, and what was not stored. A difference means that an edit changed
-// other files than its record says.
-func (r *retracing) compareAll(ctx context.Context) error {
-	if r.recorded.Name() == "" {
-		return nil
-	}
-	now, err := r.scratch.Manifest(ctx, nil)
-	if err != nil {
-		return err
-	}
-	for _, d := range now.Diff(r.recorded.Manifest()) {
-		explained := r.written[d.Path] || r.ignored[d.Path] || slices.Contains(r.Lost, d.Path)
-		if !explained && d.Before.Note == "" && !d.Before.SameState(d.After) {
-			return fmt.Errorf("the edits that were made again also changed %s", treepath.Display(d.Path))
-		}
-	}
-	return nil
 }

@@ -83,9 +83,19 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	for _, one := range t.traces {
 		v.Changed = v.Changed || one.ours
 	}
-	v.separateOwn(own)
-	if err := v.readCurrent(ctx); err != nil {
+	for p := range v.traces {
+		if own != nil && own(p) {
+			v.Own = append(v.Own, p)
+			delete(v.traces, p)
+		}
+	}
+	slices.Sort(v.Own)
+	m, err := v.tree.ManifestOf(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest) // also what git ignores
+	if err != nil {
 		return nil, err
+	}
+	for _, e := range m {
+		v.now[e.Path] = e
 	}
 	began := j.Events()[0].Time
 	for _, p := range slices.Sorted(maps.Keys(v.traces)) {
@@ -94,7 +104,14 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		}
 		v.classify(p, treepath.Match(t.revealed, p) || v.now[p].ChangedBefore(began))
 	}
-	v.findBlocked()
+	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool { // a restorable path may need a directory in its place
+		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
+		if blocks {
+			v.conflict(p, "it is in the place of a directory, and may have existed before", false)
+		}
+		return blocks
+	})
+	slices.SortFunc(v.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 	return v, nil
 }
 
@@ -104,25 +121,6 @@ func KeepEdited(past *Past, tree *workspace.Tree) {
 	for _, v := range past.Edits() {
 		tree.Keep(v.Path)
 	}
-}
-
-func (v *Reversal) separateOwn(own func(path string) bool) {
-	for p := range v.traces {
-		if own != nil && own(p) {
-			v.Own = append(v.Own, p)
-			delete(v.traces, p)
-		}
-	}
-	slices.Sort(v.Own)
-}
-
-// Those that git ignores are read too.
-func (v *Reversal) readCurrent(ctx context.Context) error {
-	m, err := v.tree.ManifestOf(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
-	for _, e := range m {
-		v.now[e.Path] = e
-	}
-	return err
 }
 
 // older says that the file may be older than the run.
@@ -160,18 +158,6 @@ func (v *Reversal) conflict(p, why string, lost bool) {
 		lost = true
 	}
 	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})
-}
-
-// A restorable path may need a directory in the place of a doubtful one.
-func (v *Reversal) findBlocked() {
-	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool {
-		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
-		if blocks {
-			v.conflict(p, "it is in the place of a directory, and may have existed before", false)
-		}
-		return blocks
-	})
-	slices.SortFunc(v.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // Restore restores the files, all of them or none, and records that. It also

@@ -41,11 +41,15 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 }
 
 func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
-	var err error
+	var failed error
 	for _, e := range Follow(j).Unapplied() {
-		err = errors.Join(err, completeApply(ctx, j, tree, e))
+		done, err := Apply(ctx, tree, j.Home(), e.Payload.(ApplyBegun).Verdicts)
+		if err == nil {
+			_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: done, Sync: true})
+		}
+		failed = errors.Join(failed, err)
 	}
-	return err
+	return failed
 }
 
 // Finished reports whether the run has ended and nothing is left to be settled.
@@ -62,16 +66,6 @@ func (p *Past) Unapplied() []Event {
 		begun = append(begun, p.events[i])
 	}
 	return begun
-}
-
-func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
-	begun := e.Payload.(ApplyBegun)
-	done, err := Apply(ctx, tree, j.Home(), begun.Verdicts)
-	if err != nil {
-		return err
-	}
-	_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: done, Sync: true})
-	return err
 }
 
 // Apply makes the edits that verdicts are about, all of them or none, with contents from the

@@ -28,29 +28,24 @@ func (h *Home) HoldSpace(size int64) error {
 		return nil
 	}
 	err := h.removeBallast()
+	var f *os.File
 	if err == nil {
-		err = h.writeBallast(size)
+		f, err = h.in.Root.OpenFile(ballastFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err == nil {
+		// Where it cannot be preallocated, the bytes are random, so that no file system can compress them.
+		if err = preallocate(f, size); errors.Is(err, errors.ErrUnsupported) {
+			_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, h.removeBallast())
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("hold space for what must be recorded: %w", err)
 	}
 	h.ballast.size = size
 	return nil
-}
-
-// Where it cannot be preallocated, the bytes are random, so that no file system can compress them.
-func (h *Home) writeBallast(size int64) error {
-	f, err := h.in.Root.OpenFile(ballastFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err = preallocate(f, size); errors.Is(err, errors.ErrUnsupported) {
-		_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, h.removeBallast())
-	}
-	return err
 }
 
 // ReleaseSpace releases the space that this process holds.

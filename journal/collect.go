@@ -52,9 +52,12 @@ func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int
 	}
 	added, err := c.newlyNeeded(f)
 	for i := 0; err == nil && i < len(added); i++ {
-		var more []string
-		if more, err = c.namedBy(added[i]); err == nil {
-			added, err = append(added, more...), ctx.Err()
+		var o io.ReadCloser
+		if o, err = c.home.OpenObject(added[i]); err == nil {
+			var more []string
+			more, err = c.newlyNeeded(o)
+			added, err = append(added, more...), cmp.Or(err, ctx.Err())
+			o.Close()
 		}
 	}
 	if err != nil {
@@ -72,15 +75,6 @@ func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int
 	}
 	c.kept[run] = true
 	return size, true, nil
-}
-
-func (c *Collector) namedBy(name string) ([]string, error) {
-	o, err := c.home.OpenObject(name)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Close()
-	return c.newlyNeeded(o)
 }
 
 // newlyNeeded returns the stored objects that a text names and nothing needed before. It

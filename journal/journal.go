@@ -13,8 +13,8 @@
 // [Home.Import] stores a journal that was recorded elsewhere.
 //
 // A step appends two events with the same [Identity]: its begin before it does
-// anything, and its record afterwards. [Journal.Lookup] returns both, so that a
-// resumed run knows which steps not to repeat.
+// anything, and its record afterwards, so that a resumed run knows which steps not to
+// repeat.
 //
 // Guarantees: every line is complete or absent. Opening a journal removes an
 // incomplete last line. After a failed append the file ends with the last
@@ -147,8 +147,6 @@ type Journal struct {
 	file      *os.File
 	size      int64 // end of the last complete line
 	events    []Event
-	begins    map[Identity]Event
-	records   map[Identity]Event
 	head      string // hash of the last line
 	mac       *mac   // nil if events get no MAC
 	brokenBy  error  // why the journal accepts no more events; nil if it does
@@ -217,8 +215,7 @@ func (h *Home) Open(run string) (*Journal, error) {
 }
 
 func newJournal(h *Home, run string, f *os.File) *Journal {
-	return &Journal{home: h, run: run, file: f, opened: time.Now(),
-		begins: map[Identity]Event{}, records: map[Identity]Event{}}
+	return &Journal{home: h, run: run, file: f, opened: time.Now()}
 }
 
 func (j *Journal) load() error {
@@ -237,7 +234,7 @@ func (j *Journal) load() error {
 		return fmt.Errorf("remove an incomplete line: %w", err)
 	}
 	for _, e := range events {
-		j.addToIndex(e)
+		j.add(e)
 	}
 	j.size, j.mac = size, j.home.Owner.mac(j.run)
 	if n := len(events); n > 0 {
@@ -247,19 +244,7 @@ func (j *Journal) load() error {
 	return err
 }
 
-func (j *Journal) addToIndex(e Event) {
-	j.events = append(j.events, e)
-	j.head = hash(e.line)
-	if e.Step == nil {
-		return
-	}
-	switch e.Phase {
-	case Begin:
-		j.begins[*e.Step] = e
-	case Record:
-		j.records[*e.Step] = e
-	}
-}
+func (j *Journal) add(e Event) { j.events, j.head = append(j.events, e), hash(e.line) }
 
 // Run returns the run's id.
 func (j *Journal) Run() string { return j.run }
@@ -279,20 +264,6 @@ func (j *Journal) Events() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.events[:len(j.events):len(j.events)]
-}
-
-// Lookup returns the begin and the record of a step, nil for each that does not
-// exist. If the step began more than once, it returns the last begin.
-func (j *Journal) Lookup(id Identity) (begin, record *Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if e, ok := j.begins[id]; ok {
-		begin = &e
-	}
-	if e, ok := j.records[id]; ok {
-		record = &e
-	}
-	return begin, record
 }
 
 // Head returns the SHA-256 of the last line. A caller that keeps it can later
@@ -354,7 +325,7 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	if err := j.write(e.line, n.Sync); err != nil {
 		return Event{}, err
 	}
-	j.addToIndex(e)
+	j.add(e)
 	for _, o := range j.observers {
 		if o.After != nil {
 			o.After(e)
@@ -374,12 +345,12 @@ func (j *Journal) newEvent(n Entry) (Event, error) {
 	if len(j.remaining) > 0 {
 		e.Time, e.Active = j.remaining[0].Time, j.remaining[0].Active
 	}
-	line, err := encode(e)
+	line, err := Encode(e)
 	if err != nil {
 		return Event{}, err
 	}
 	if n.Payload != nil {
-		payload, err := encode(n.Payload)
+		payload, err := Encode(n.Payload)
 		if err != nil {
 			return Event{}, fmt.Errorf("event %s: %w", n.Type, err)
 		}
@@ -450,7 +421,8 @@ func (j *Journal) Close() error {
 	return errors.Join(j.Pack.Close(), j.file.Close())
 }
 
-func encode(v any) ([]byte, error) {
+// Encode returns the JSON of a value as Append writes it.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

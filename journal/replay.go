@@ -44,7 +44,7 @@ func (j *Journal) advance(e Event) {
 	j.clock.Lock()
 	j.active = e.Active
 	j.clock.Unlock()
-	j.addToIndex(e)
+	j.add(e)
 	for _, o := range j.observers {
 		if o.After != nil {
 			o.After(e)

@@ -1,12 +1,15 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
+	"hone"
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/render"
@@ -38,6 +41,21 @@ func FindingTexts(findings []check.Finding) string {
 		texts = append(texts, strings.TrimRight(FindingText(f), "\r\n"))
 	}
 	return strings.Join(texts, "\n\n")
+}
+
+// BlockingFirst returns findings with the blocking ones before the advisory ones.
+func BlockingFirst(findings []check.Finding) []check.Finding {
+	return append(check.BlockingOf(findings), slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)...)
+}
+
+// Explain adds to a [*hone.ContextError] what takes the room of the prompt, and what the user can do (ruling G10). It
+// returns any other error as it is, also nil.
+func Explain(err error, room func() string, remedy string) error {
+	var c *hone.ContextError
+	if errors.As(err, &c) && c.Room == "" {
+		c.Room, c.Remedy = room(), remedy
+	}
+	return err
 }
 
 // Indented returns a text without the space around it, as a block of code in Markdown.

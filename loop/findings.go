@@ -43,8 +43,7 @@ func ForModel(findings []check.Finding) []string {
 		rest    []check.Finding
 		size    int
 	)
-	advisory := slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)
-	for _, f := range slices.Concat(check.BlockingOf(findings), advisory) {
+	for _, f := range BlockingFirst(findings) {
 		c := cause{f.File, said(f), f.Blocks()}
 		at, is := known[c]
 		switch {

@@ -114,32 +114,18 @@ func MakeDir(root, name string) error {
 	return nil
 }
 
-// InTree is [hone.Step] for what reads or writes files of the loop's own, below the tree's root.
-func InTree[T any](ctx context.Context, r *hone.Run, name string, input any, do func(*os.Root) (T, error)) (T, error) {
-	return hone.Step(ctx, r, name, input, func(context.Context) (T, error) { return InRoot(r.Tree.Dir(), do) })
-}
-
-// InRoot calls do with the directory opened as a root, out of which no link leads.
-func InRoot[T any](dir string, do func(*os.Root) (T, error)) (T, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return *new(T), err
-	}
-	defer root.Close()
-	return do(root)
+// Do is [hone.Step] for what has no result.
+func Do(ctx context.Context, r *hone.Run, name string, input any, do func(context.Context) error) error {
+	_, err := hone.Step(ctx, r, name, input, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
 }
 
 // CheckFiles returns a usage error if hone could not write or append to a file
 // below dir because of what the repository has in its place, such as a link. The
 // names have slashes.
 func CheckFiles(dir string, names ...string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	for _, name := range names {
-		if err := artifact.CheckAppend(root, name); err != nil {
+		if err := artifact.CheckAppend(dir, name); err != nil {
 			return Usage(fmt.Sprintf("cannot write %s: %v", name, err), "nothing was sent or written")
 		}
 	}

@@ -240,6 +240,12 @@ type Prompt struct {
 	Warnings []string
 }
 
+// PromptOf returns the first prompt of a role of the settings' model. what says what it contains.
+func (s *Settings) PromptOf(role, system, text, what string) (Prompt, error) {
+	system = s.WithAdvice(system)
+	return Prompt{System: system, Text: text, What: what, Fits: s.Model.Role(role, system).Fits(int64(len(system) + len(text)))}, nil
+}
+
 // Starters are the files that a user of a loop starts from.
 type Starters struct {
 	Short string // one line of help
@@ -254,6 +260,13 @@ type Starters struct {
 	// Next returns what the user does after the files are written. It is called before
 	// that.
 	Next func(root string) string
+}
+
+// CheckStarters are the [Kind.Starters] of a loop that starts from nothing but a check. next is what the user does then.
+func CheckStarters(next string) func() Starters {
+	return func() Starters {
+		return Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string { return next }}
+	}
 }
 
 // File is a starter file. It is made executable if it starts with #!.

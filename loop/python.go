@@ -22,7 +22,10 @@ func PythonTests(root string) string {
 			}
 		}
 	}
-	plain := func(f string) bool { return !hasTestCase(f) }
+	plain := func(file string) bool {
+		text, err := artifact.Input(file)
+		return err != nil || !bytes.Contains(text, []byte("TestCase"))
+	}
 	if files != nil && (slices.ContainsFunc(files, plain) || regular(root, "tests", "conftest.py") != nil) {
 		return "python3 -m pytest"
 	}
@@ -59,9 +62,4 @@ func unittest(root, sub, pattern string) string {
 		command += ` -p "` + pattern + `"`
 	}
 	return command
-}
-
-func hasTestCase(file string) bool {
-	text, err := artifact.Input(file)
-	return err == nil && bytes.Contains(text, []byte("TestCase"))
 }

@@ -7,6 +7,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/git"
+	"hone/model"
 	"hone/sandbox"
 	"hone/tool"
 	"hone/tool/allow"
@@ -80,15 +81,32 @@ type Session interface {
 	SetCheck(w Walls, makeCheck func(tree *workspace.Tree, w Walls) check.Func)
 }
 
+// Notices tells the user texts, each once in a run.
+func Notices(r *hone.Run, texts ...string) error {
+	for _, text := range texts {
+		if err := r.Notice(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Converse lets a role work on a prompt: a model in a conversation with tools, a command-line agent with its own.
+func Converse(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
+	if role.Agent {
+		return r.Delegate(ctx, role, messages)
+	}
+	return r.Talk(ctx, role, messages)
+}
+
 // Say prints what a model says to the user, once in a run, with [IO.Say]; nil prints nothing.
 func Say(ctx context.Context, r *hone.Run, print func(text string), text string) error {
-	_, err := hone.Step(ctx, r, "say", text, func(context.Context) (struct{}, error) {
+	return Do(ctx, r, "say", text, func(context.Context) error {
 		if print != nil {
 			print(text)
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // IO is the environment of the user's own checks, and the outputs.

@@ -145,11 +145,8 @@ type Agent struct {
 	Asked string `json:"asked,omitempty"` // the model that it uses; empty means its own default
 }
 
-// How a model calls tools.
-const (
-	NativeTools = "native" // by its provider's own means
-	TextTools   = "text"   // in the text of its replies
-)
+// TextTools is the [Model.Tools] of a model that calls tools in the text of its replies.
+const TextTools = "text"
 
 // SetBaseURL sets the base URL. What may be a secret in it is stored separately and never
 // recorded.
@@ -223,19 +220,6 @@ func (m Model) Names() string {
 	return strings.Join(names, ",")
 }
 
-// MapNames applies a function to each of several models' names, which are separated by
-// commas.
-func MapNames(names string, do func(name string) (string, error)) (string, error) {
-	list := strings.Split(names, ",")
-	for i, name := range list {
-		var err error
-		if list[i], err = do(strings.TrimSpace(name)); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(list, ","), nil
-}
-
 // Role returns a role for the engine, without its models; see [Session.SetModel]. Its
 // context is the smallest of all its models, so that each can take a conversation over.
 func (m Model) Role(name, system string) hone.Role {
@@ -275,27 +259,21 @@ func (m Model) ExposureWarning() string {
 	return ""
 }
 
-// WallSettings are the walls of a run's commands. Paths are absolute. The zero value
-// means no walls.
+// WallSettings are the policy of a run's commands, as far as the settings say it, and what else they
+// say of walls. The zero value means no walls, as [sandbox.NoWall] does.
 type WallSettings struct {
-	Wall string `json:"wall,omitempty"` // empty and "none" mean no walls
+	sandbox.Policy
 	// Absent means that this system has no walls, and that the settings do not name one.
 	// Then checks and builds run without walls, and models cannot run commands (ruling
 	// G20).
-	Absent    bool     `json:"absent,omitempty"`
-	Net       bool     `json:"net,omitempty"`
-	AllowGit  bool     `json:"allow_git,omitempty"` // commands may make repositories with settings and hooks (ruling G5)
-	Write     []string `json:"write,omitempty"`
-	Read      []string `json:"read,omitempty"`
-	Hide      []string `json:"hide,omitempty"`
-	Env       []string `json:"env,omitempty"`    // names of the user's variables that commands get
-	Memory    int64    `json:"memory,omitempty"` // bytes; 0 means hone's own limit
-	Processes int      `json:"processes,omitempty"`
+	Absent   bool     `json:"absent,omitempty"`
+	AllowGit bool     `json:"allow_git,omitempty"` // commands may make repositories with settings and hooks (ruling G5)
+	Env      []string `json:"env,omitempty"`       // names of the user's variables that commands get; the policy's Env is made from them
 }
 
 // None reports whether commands run with the user's own rights.
 func (s WallSettings) None() bool {
-	return s.Absent || s.Wall == "" || s.Wall == string(sandbox.NoWall)
+	return s.Absent || s.Wall == "" || s.Wall == sandbox.NoWall
 }
 
 // System returns the system text of a role that has a session's tools. It tells the
@@ -316,7 +294,7 @@ your instructions say. Read the code with care instead, and never claim that you
 
 // Named reports whether the settings name a wall, instead of leaving the choice to
 // hone.
-func (s WallSettings) Named() bool { return !s.None() && s.Wall != string(sandbox.Auto) }
+func (s WallSettings) Named() bool { return !s.None() && s.Wall != sandbox.Auto }
 
 // Provable returns an error if a check is to be proved, but there is none.
 func (s *Settings) Provable(check bool) error {

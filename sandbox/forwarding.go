@@ -118,7 +118,11 @@ func (h *fromCommand) Write(b []byte) (n int, err error) {
 		n, err = h.to.Write(b)
 	} else {
 		h.asked = true
-		n, err = h.f.sendRequest(h.to, b)
+		h.f.request.Lock() // answers wait for the first bytes of a request
+		defer h.f.request.Unlock()
+		if n, err = h.to.Write(b); n > 0 {
+			h.f.reached()
+		}
 	}
 	h.f.in.Add(int64(n))
 	return n, err
@@ -130,31 +134,15 @@ func requestLine(b []byte) bool {
 	return ok && len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/1.")) && bytes.Equal(words[0], bytes.ToUpper(words[0]))
 }
 
-// Answers wait for the first bytes of a request.
-func (f *Forwarding) sendRequest(to io.Writer, b []byte) (int, error) {
-	f.request.Lock()
-	defer f.request.Unlock()
-	n, err := to.Write(b)
-	if n > 0 {
-		f.reached()
-	}
-	return n, err
-}
-
 type toCommand struct {
 	f  *Forwarding
 	to io.Writer
 }
 
 func (a toCommand) Write(b []byte) (int, error) {
-	a.f.awaitReached()
+	a.f.request.Lock() // reached may still run for a request that was answered already
+	a.f.request.Unlock()
 	n, err := a.to.Write(b)
 	a.f.out.Add(int64(n))
 	return n, err
-}
-
-// It may still run for a request that was answered already.
-func (f *Forwarding) awaitReached() {
-	f.request.Lock()
-	defer f.request.Unlock()
 }

@@ -61,6 +61,24 @@ const (
 	NoWall Wall = "none"
 )
 
+// Namespaces reports whether commands have namespaces of their own behind the wall. The kernel ends
+// their processes with the process namespace.
+func (w Wall) Namespaces() bool { return w.Mounts() || w == Firejail }
+
+// Mounts reports whether commands see a file system that is built from the policy.
+func (w Wall) Mounts() bool { return w == Hidden || w == Bubblewrap }
+
+// Level returns how much the wall holds back.
+func (w Wall) Level() Level {
+	switch {
+	case w.Mounts():
+		return LevelHidden
+	case w == NoWall:
+		return LevelOpen
+	}
+	return LevelGuarded
+}
+
 // Level is how much a wall holds back.
 type Level string
 

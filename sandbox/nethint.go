@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -13,17 +14,7 @@ import (
 // only for hints.
 func WantsNetwork(output string) bool {
 	text := strings.ToLower(output)
-	for _, sign := range netSigns() {
-		if strings.Contains(text, sign) {
-			return true
-		}
-	}
-	return refusedElsewhere.MatchString(text)
-}
-
-// They are in lower case.
-func netSigns() []string {
-	return []string{
+	signs := []string{ // in lower case
 		// Resolvers and sockets: the C library, Go, Python, Node, Java, Rust.
 		"could not resolve host",
 		"temporary failure in name resolution",
@@ -60,6 +51,8 @@ func netSigns() []string {
 		"failed to download from",
 		"failed to fetch http",
 	}
+	wants := func(sign string) bool { return strings.Contains(text, sign) }
+	return slices.ContainsFunc(signs, wants) || refusedElsewhere.MatchString(text)
 }
 
 // refusedElsewhere matches a connection that this machine itself refused, such as

@@ -8,62 +8,66 @@ import (
 // Policy is all that commands behind walls get: what is shown (Read), what may be written (Write),
 // what is covered (Hide, Placeholders, Overlays), the network, the environment and the limits. It starts
 // with what the settings say, is completed in one place, by Equip in the package workshop, and is
-// read by one, the package wall. Paths are absolute. The
+// read by one, the package wall, which gives it to the process that starts the command and on to the
+// kernel. Paths are absolute. The
 // innermost path around a file decides about it; Hide takes precedence over
 // Read, and Read over Write. A file below no path does not exist for commands, as
 // far as the wall can hide it. The zero Policy lets a command reach nothing, not
-// even the system's programs; see System in the package workshop.
+// even the system's programs; see System in the package workshop. What the settings can say of it has a name in
+// JSON, in which a run records them.
 //
 // Paths may contain symlinks: commands find the target under both names.
 type Policy struct {
+	// Wall is the kind of walls.
+	Wall Wall `json:"wall,omitempty"`
 	// Write are directories and files that may be read and changed. They must
 	// exist.
-	Write []string
+	Write []string `json:"write,omitempty"`
 	// Tree is what commands of others may write, if it is not in Write: no program in either
 	// builds the walls. Commands do not see it.
-	Tree string
+	Tree string `json:"-"`
 	// Read are directories and files that may be read and run. Missing ones are
 	// skipped. In a directory of Write a command cannot create a missing one
 	// either; or it is removed again afterwards, see [Result.Restored].
-	Read []string
+	Read []string `json:"read,omitempty"`
 	// Hide are directories and files that do not exist for commands. In a
 	// visible directory they are empty and cannot be read instead.
-	Hide []string
+	Hide []string `json:"hide,omitempty"`
 	// Tmp is the directory that the commands of a run see as /tmp. Some walls
 	// cannot show it under another name. If it is empty each command has an
 	// empty /tmp of its own behind walls that build a file system.
-	Tmp string
+	Tmp string `json:"-"`
 	// Aside is a directory outside everything that may be written. It receives
 	// what a command put in place of a protected file. It is required if the wall
 	// cannot protect a path of Read in a directory of Write while a command runs.
-	Aside string
+	Aside string `json:"-"`
 	// Placeholders take the place of missing paths of Read while a command runs, by
 	// path, so that the command cannot create them. Other missing paths, and all if
 	// the wall can only grant or Records is empty, are removed afterwards instead.
-	Placeholders map[string]Placeholder
+	Placeholders map[string]Placeholder `json:"-"`
 	// Records is a directory outside everything that may be written, the same for
 	// all processes of the user. Walls record there which placeholders they create.
-	Records string
+	Records string `json:"-"`
 	// Overlays are directories that commands can change without changing the files
 	// outside. Only Hidden has them, and only where the kernel mounts them for users
 	// (Linux 5.11) on the file systems of Layers; other walls ignore them, and Hidden
 	// ignores those of directories that do not exist or belong to another user. If a path is
 	// also one of Read it is read-only there. Read and Write have no effect below the
 	// path of an overlay.
-	Overlays []Overlay
+	Overlays []Overlay `json:"-"`
 	// Layers is a directory outside everything that commands may reach. It receives
 	// what they write in Overlays. It is required if there are any.
-	Layers string
+	Layers string `json:"-"`
 	// Env is the environment of commands, as KEY=VALUE; see Walls.Env in the package wall.
-	Env []string
+	Env []string `json:"-"`
 	// Net lets commands use the network as this process can.
-	Net bool
+	Net bool `json:"net,omitempty"`
 	// Doors are the addresses that commands can reach without Net.
-	Doors []Door
+	Doors []Door `json:"-"`
 	// Limits bound each command.
-	Limits Limits
+	Limits
 	// As is whom commands run as.
-	As User
+	As User `json:"-"`
 }
 
 // Placeholder is a harmless file or directory in place of one that does not exist.
@@ -86,10 +90,10 @@ type Overlay struct {
 // Limits limit a command together with all that it started. The comments say
 // what zero means; a negative number means no limit.
 type Limits struct {
-	Memory    int64         // bytes of memory that processes map and no file on a disk backs; 0 means no limit
-	Processes int           // processes and threads; 0 means 4096
-	Time      time.Duration // the maximum of Command.Timeout; 0 means no limit
-	Output    int64         // the maximum of Command.MaxOutput, in bytes; 0 means no limit
+	Memory    int64         `json:"memory,omitempty"`    // bytes of memory that processes map and no file on a disk backs; 0 means no limit
+	Processes int           `json:"processes,omitempty"` // processes and threads; 0 means 4096
+	Time      time.Duration `json:"-"`                   // the maximum of Command.Timeout; 0 means no limit
+	Output    int64         `json:"-"`                   // the maximum of Command.MaxOutput, in bytes; 0 means no limit
 }
 
 // MaxProcesses returns how many processes and threads are allowed; 0 means no

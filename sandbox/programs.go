@@ -10,17 +10,24 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"hone/sandbox/internal/environ"
 )
+
+// Origin is the variable that tells a hone that works in a copy of a tree which tree that is.
+const Origin = "HONE_ORIGIN"
 
 // FindProgram returns the path of a program in the PATH of an environment. hone itself runs such
 // a program outside of all walls, so writable names what commands may write, such as the tree: a
-// program there is skipped, under whatever name PATH or a symlink gives it, because a command could
-// have put it there. So are entries of PATH that are not absolute. The error is [exec.ErrNotFound].
+// program there, or in the [Origin] of the environment, is skipped, under whatever name PATH or a symlink
+// gives it, because a command could have put it there. So are entries of PATH that are not absolute.
+// Without writable the program is the user's own, and may lie anywhere. The error is [exec.ErrNotFound].
 func FindProgram(name string, env []string, writable ...string) (string, error) {
+	writable = withOrigin(env, writable)
+	endings := []string{""}
+	if runtime.GOOS == "windows" {
+		endings = append(endings, strings.Split(cmp.Or(EnvValue(env, "PATHEXT"), ".COM;.EXE;.BAT;.CMD"), ";")...)
+	}
 	for _, dir := range ownDirs(env, nil) {
-		for _, ending := range endings(env) {
+		for _, ending := range endings {
 			path := filepath.Join(dir, name+ending)
 			if IsProgram(path) && !reaches(path, writable) {
 				return path, nil
@@ -33,13 +40,20 @@ func FindProgram(name string, env []string, writable ...string) (string, error) 
 // OwnEnviron returns an environment for a program that hone itself runs: its PATH has only the
 // directories in which [FindProgram] looks, for what the program starts in turn.
 func OwnEnviron(env []string, writable ...string) []string {
-	path := strings.Join(ownDirs(env, writable), string(filepath.ListSeparator))
+	path := strings.Join(ownDirs(env, withOrigin(env, writable)), string(filepath.ListSeparator))
 	// An empty PATH would mean the working directory.
-	return append(environ.Without(env, []string{"PATH"}), "PATH="+cmp.Or(path, os.DevNull))
+	return append(CleanEnv(env, []string{"PATH"}), "PATH="+cmp.Or(path, os.DevNull))
+}
+
+func withOrigin(env, writable []string) []string {
+	if len(writable) == 0 {
+		return nil
+	}
+	return append(slices.Clip(writable), EnvValue(env, Origin))
 }
 
 func ownDirs(env, writable []string) []string {
-	return slices.DeleteFunc(filepath.SplitList(environ.Value(env, "PATH")), func(dir string) bool {
+	return slices.DeleteFunc(filepath.SplitList(EnvValue(env, "PATH")), func(dir string) bool {
 		return !filepath.IsAbs(dir) || reaches(dir, writable)
 	})
 }
@@ -76,15 +90,4 @@ func reaches(path string, dirs []string) bool {
 func IsProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
-}
-
-func endings(env []string) []string {
-	if runtime.GOOS != "windows" {
-		return []string{""}
-	}
-	list := environ.Value(env, "PATHEXT")
-	if list == "" {
-		list = ".COM;.EXE;.BAT;.CMD"
-	}
-	return append([]string{""}, strings.Split(list, ";")...)
 }

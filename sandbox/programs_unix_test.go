@@ -37,6 +37,9 @@ func TestFindProgram(t *testing.T) {
 				t.Errorf("PATH %q, tree %q: %q, %v", dir, tree, got, err)
 			}
 		}
+		if got, err := sandbox.FindProgram("git", append(env, sandbox.Origin+"="+at("tree")), at("none")); err != nil || got != at("good/git") {
+			t.Errorf("PATH %q, in a copy of the tree: %q, %v", dir, got, err)
+		}
 		if got, err := sandbox.FindProgram("git", env[:1], at("tree"), at("good")); !errors.Is(err, exec.ErrNotFound) {
 			t.Errorf("all may be written: %q, %v", got, err)
 		}

@@ -43,70 +43,51 @@ func (c Command) Check(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("start %s: %w", program, context.Cause(ctx))
 	case program == "" || len(c.Argv) == 0:
-		return &StartError{Program: "a command", Err: errNoProgram}
+		return &StartError{Program: "a command", Err: errors.New("the command is empty")}
 	case c.Dir == "":
-		return &StartError{Program: program, Err: errNoDir}
+		return &StartError{Program: program, Err: errors.New("no working directory was given")}
 	}
 	return nil
 }
 
-var (
-	errNoProgram = errors.New("the command is empty")
-	errNoDir     = errors.New("no working directory was given")
-)
-
-// Exec looks up the command's program and returns a command without streams. Its
-// error is a [*StartError].
+// Exec looks up the command's program and returns a command without streams: a name without a
+// slash in the PATH of Env, another one from Dir. Its error is a [*StartError].
 func (c Command) Exec() (*exec.Cmd, error) {
-	path, err := c.program()
-	if err != nil {
+	if err := c.Check(context.Background()); err != nil {
 		return nil, err
 	}
-	return &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}, nil
-}
-
-func (c Command) program() (string, error) {
-	if err := c.Check(context.Background()); err != nil {
-		return "", err
+	path := c.Argv[0]
+	wrong := func(reason string, err error) (*exec.Cmd, error) {
+		return nil, &StartError{Program: c.Argv[0], Reason: reason, Err: err}
 	}
 	info, err := os.Stat(c.Dir)
-	if err != nil {
-		return "", &StartError{Program: c.Argv[0], Err: fmt.Errorf("working directory: %w", err)}
-	}
-	if !info.IsDir() {
-		return "", &StartError{Program: c.Argv[0], Err: fmt.Errorf("working directory %s: %w", c.Dir, syscall.ENOTDIR)}
-	}
-	path, err := c.find()
-	if err != nil {
-		return "", err
+	switch {
+	case err != nil:
+		return wrong("", fmt.Errorf("working directory: %w", err))
+	case !info.IsDir():
+		return wrong("", fmt.Errorf("working directory %s: %w", c.Dir, syscall.ENOTDIR))
+	case filepath.IsAbs(path):
+	case strings.ContainsRune(path, filepath.Separator) || strings.ContainsRune(path, '/'):
+		if path, err = filepath.Abs(filepath.Join(c.Dir, path)); err != nil {
+			return wrong("", err)
+		}
+	default:
+		if path, err = FindProgram(path, c.Env); err != nil {
+			return wrong("it is not on the PATH of the command's environment", fs.ErrNotExist)
+		}
 	}
 	info, err = os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &StartError{Program: c.Argv[0], Reason: "there is no such file", Err: err}
+		return wrong("there is no such file", err)
 	case err != nil:
-		return "", &StartError{Program: c.Argv[0], Err: err}
+		return wrong("", err)
 	case info.IsDir():
-		return "", &StartError{Program: c.Argv[0], Reason: "it is a directory", Err: syscall.EISDIR}
+		return wrong("it is a directory", syscall.EISDIR)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return "", &StartError{Program: c.Argv[0], Reason: "it is not executable (chmod +x makes it so)", Err: fs.ErrPermission}
+		return wrong("it is not executable (chmod +x makes it so)", fs.ErrPermission)
 	}
-	return path, nil
-}
-
-// A name without a slash is looked up in the PATH of Env; other names are relative to Dir.
-func (c Command) find() (string, error) {
-	name := c.Argv[0]
-	if filepath.IsAbs(name) {
-		return name, nil
-	}
-	if strings.ContainsRune(name, filepath.Separator) || strings.ContainsRune(name, '/') {
-		return filepath.Abs(filepath.Join(c.Dir, name))
-	}
-	if path, err := FindProgram(name, c.Env); err == nil {
-		return path, nil
-	}
-	return "", &StartError{Program: name, Reason: "it is not on the PATH of the command's environment", Err: fs.ErrNotExist}
+	return &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}, nil
 }
 
 // NewStartError explains the error of the operating system for a program whose

@@ -206,11 +206,18 @@ func (f *Fold) text(l Level, head, indent, text string) {
 // maxListed is the number of files in one list, unless everything is shown.
 const maxListed = 12
 
-func list[T any](f *Fold, all []T) (first []T, more int) {
-	if len(all) <= maxListed+1 || f.o.whole() {
-		return all, 0
+// each says one of the texts, and rest how many more there are, and how to see them.
+func (f *Fold) sayFiles(l Level, all []string, each, rest string) {
+	first := all
+	if len(all) > maxListed+1 && !f.o.whole() {
+		first = all[:maxListed]
 	}
-	return all[:maxListed], len(all) - maxListed
+	for _, text := range first {
+		f.say(l, each, text)
+	}
+	if more := len(all) - len(first); more > 0 {
+		f.say(l, rest, render.Count(more, "more file"), f.o.More)
+	}
 }
 
 func deltaText(d workspace.Delta) string {

@@ -26,13 +26,7 @@ func (f *Fold) tell(e history.Event) {
 	case history.Walls:
 		f.tellWalls(p)
 	case history.Outside:
-		first, more := list(f, p.Paths)
-		for _, path := range first {
-			f.say(Always, "hone: %s was changed outside the run", path)
-		}
-		if more > 0 {
-			f.say(Always, "hone: … and %s: %s", render.Count(more, "more file"), f.o.More)
-		}
+		f.sayFiles(Always, p.Paths, "hone: %s was changed outside the run", "hone: … and %s: %s")
 	case history.Undone:
 		f.tellUndone(p)
 	case history.Asked:
@@ -124,13 +118,7 @@ func (f *Fold) tellUndone(u history.Undone) {
 		are, were = "is", "it was"
 	}
 	f.say(Always, "hone: %s %s restored as %s %s", render.Count(len(u.Paths), "file"), are, were, EndOfRound(u.Round))
-	first, more := list(f, u.Paths)
-	for _, path := range first {
-		f.say(Plain, "    %s", path)
-	}
-	if more > 0 {
-		f.say(Plain, "    [%s: %s]", render.Count(more, "more file"), f.o.More)
-	}
+	f.sayFiles(Plain, u.Paths, "    %s", "    [%s: %s]")
 }
 
 // EndOfRound names the time to which files were restored.
@@ -369,19 +357,26 @@ func (f *Fold) tellServer(v history.Served) {
 }
 
 func (f *Fold) tellSnapshot(o history.Snapshot) {
+	var changes []string
 	for _, d := range f.deltas {
 		f.session.files[d.Path] = true
+		changes = append(changes, deltaText(d))
 	}
-	first, more := list(f, f.deltas)
-	for _, d := range first {
-		f.say(Detail, "    %s", deltaText(d))
-	}
-	if more > 0 {
-		f.say(Detail, "    [%s changed: %s]", render.Count(more, "more file"), f.o.More)
-	}
+	f.sayFiles(Detail, changes, "    %s", "    [%s changed: %s]")
 	if o.Said != "" {
 		f.text(Plain, "  ! ", "    ", o.Said)
 	}
+}
+
+// Verb says in one word what a question is about, if that is a change of a file.
+func Verb(q history.Question) string {
+	switch {
+	case q.Delete:
+		return "Delete"
+	case !q.Before.Exists():
+		return "Create"
+	}
+	return "Change"
 }
 
 // OutageText returns when and why a model did not reply. The text is not safe to print.

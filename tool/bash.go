@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	output "hone/internal/excerpt"
 	"hone/sandbox"
@@ -112,21 +113,40 @@ func (b bash) description() string {
 	if b.Lines.Programs == nil {
 		return text
 	}
-	also := "`go doc`, `go list -m`, `npm ls` and `pip show`"
+	also := b.lookups()
 	if b.Lines.Walled && !b.Lines.ReadOnly {
-		also = "`rm FILE`, " + also
+		also = append([]string{"`rm FILE`"}, also...)
 	}
 	never := "without substitutions such as `$(…)`, variables, programs in arguments such as `python -c`, background jobs and functions"
 	if b.Lines.Walled {
 		never = "without background jobs and functions"
 	}
-	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also " + also + ". Combine them with pipes, `&&`, `||`, `;`, `if` and `while`, " +
-		never + ". Paths must be relative and stay in the working directory."
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + "."
+	if len(also) > 0 {
+		text += " Also " + strings.Join(also, ", ") + "."
+	}
+	text += " Combine them with pipes, `&&`, `||`, `;`, `if` and `while`, " + never + ". Paths must be relative and stay in the working directory."
 	text += b.alwaysText()
 	if b.Lines.ReadOnly {
 		text += " The only allowed redirects are to /dev/null and 2>&1."
 	}
 	return text
+}
+
+// A language is known by the programs of the check. A file at the root would tell it as well, but a run may create that, and
+// what a model was told must be the same when the run is resumed.
+func (b bash) lookups() (also []string) {
+	named := strings.FieldsFunc(strings.Join(b.Lines.Always, "\n"), func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, of := range []struct{ programs, lines string }{
+		{"go", "`go doc`, `go list -m`"},
+		{"npm npx node yarn pnpm", "`npm ls`"},
+		{"pip python pytest", "`pip show`"},
+	} {
+		if slices.ContainsFunc(strings.Fields(of.programs), func(p string) bool { return slices.Contains(named, p) }) {
+			also = append(also, of.lines)
+		}
+	}
+	return also
 }
 
 func (b bash) alwaysText() (text string) {

@@ -228,6 +228,16 @@ func TestBashDescription(t *testing.T) {
 	if !held.RunsCommands || held.ReadOnly || held.Name != "bash" || !json.Valid(held.Schema) {
 		t.Errorf("spec: %+v", held)
 	}
+	for check, want := range map[string]string{
+		"cd x && go vet ./...":          "Also `rm FILE`, `go doc`, `go list -m`. ",
+		"python3 -m pytest && npm test": "Also `rm FILE`, `npm ls`, `pip show`. ",
+		"make cargo":                    "Also `rm FILE`. ",
+	} {
+		of := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{check}, Walled: true}})
+		if !strings.Contains(of.Description, "Allowed programs: ls. "+want) {
+			t.Errorf("%s: %q is not in\n%s", check, want, of.Description)
+		}
+	}
 	refused := callBash(t, wall.None{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{"make check"}}}, "make -v check", 0)
 	if want := "). No part of the line was run. This exact line is always allowed, without additions: `make check`."; !strings.HasSuffix(refused.Text, want) {
 		t.Errorf("%q does not end with %q", refused.Text, want)

@@ -62,7 +62,10 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 			found = slices.Sorted(slices.Values(append(found, matchFolders(files, root, pattern, guard)...)))
 		}
 		if len(found) == 0 {
-			return Result{Text: noMatch(files, root)}, nil
+			if slices.ContainsFunc(files, func(f workspace.File) bool { _, ok := relBelow(root, f.Path); return ok }) {
+				return Result{Text: "# no match\n"}, nil
+			}
+			return Result{Text: fmt.Sprintf("# no match: %s has no files\n", clip(path.Join(root, "."), 200))}, nil
 		}
 		limit := cmp.Or(args.Limit, 2000)
 		if len(found) <= limit {
@@ -158,13 +161,4 @@ func matchFolders(files []workspace.File, root, pattern string, guard *secret.Gu
 		}
 	}
 	return found
-}
-
-func noMatch(files []workspace.File, root string) string {
-	for _, f := range files {
-		if _, ok := relBelow(root, f.Path); ok {
-			return "# no match\n"
-		}
-	}
-	return fmt.Sprintf("# no match: %s has no files\n", clip(path.Join(root, "."), 200))
 }

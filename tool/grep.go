@@ -103,23 +103,18 @@ func (a grepArgs) compile() (matcher, error) {
 		flags = "(?im)"
 	}
 	parsed, err := syntax.Parse(flags+a.Pattern, syntax.Perl)
+	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
+		return matcher{}, fmt.Errorf("the pattern is invalid: %s: %s. The syntax is RE2: no lookaround, no backreferences. Put \\ before a literal ( [ { . * + or ?",
+			fault.Code, clip(fault.Expr, 200))
+	}
 	if err != nil {
-		return matcher{}, patternError(err)
+		return matcher{}, fmt.Errorf("the pattern is invalid: %w", err)
 	}
 	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
 		return matcher{}, errors.New("the pattern is too expensive: use fewer or smaller repetitions")
 	}
 	re, err := regexp.Compile(flags + a.Pattern)
 	return matcher{re, anchored(parsed)}, err
-}
-
-func patternError(err error) error {
-	var fault *syntax.Error
-	if !errors.As(err, &fault) {
-		return fmt.Errorf("the pattern is invalid: %w", err)
-	}
-	return fmt.Errorf("the pattern is invalid: %s: %s. The syntax is RE2: no lookaround, no backreferences. Put \\ before a literal ( [ { . * + or ?",
-		fault.Code, clip(fault.Expr, 200))
 }
 
 // It is the beginning or end of the text, rather than of a line.

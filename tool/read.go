@@ -46,7 +46,12 @@ func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 	t := Tool{ReadOnly: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
 	return Define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
 		if n, ok := outputNumber(args.Path); ok {
-			return readOutput(in, guard, n, args), nil
+			text, ok := redactedOutput(in, guard, n)
+			if !ok {
+				return noOutput(n), nil
+			}
+			shown, _ := args.page(args.Path, []byte(text))
+			return Result{Text: shown}, nil
 		}
 		f, err := ReadFile(ctx, tree, guard, args.Path)
 		if err != nil {
@@ -92,15 +97,6 @@ func redactedOutput(in Input, guard *secret.Guard, n int) (string, bool) {
 
 func noOutput(n int) Result {
 	return Failure(fmt.Sprintf("there is no output:%d in this session; that of a call exists once you have seen its result", n))
-}
-
-func readOutput(in Input, guard *secret.Guard, n int, args readArgs) Result {
-	text, ok := redactedOutput(in, guard, n)
-	if !ok {
-		return noOutput(n)
-	}
-	shown, _ := args.page(args.Path, []byte(text))
-	return Result{Text: shown}
 }
 
 // extent is how much of a file a page shows.

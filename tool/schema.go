@@ -243,7 +243,13 @@ func expected(s *jsonschema.Schema) string {
 		}
 		return "a string"
 	case "integer":
-		return "an integer" + rangeText(s)
+		switch {
+		case s.Minimum != nil && s.Maximum != nil:
+			return fmt.Sprintf("an integer from %.0f to %.0f", *s.Minimum, *s.Maximum)
+		case s.Minimum != nil:
+			return fmt.Sprintf("an integer of at least %.0f", *s.Minimum)
+		}
+		return "an integer"
 	case "boolean":
 		return "true or false"
 	case "array":
@@ -256,16 +262,6 @@ func expected(s *jsonschema.Schema) string {
 		return "an object with " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 	}
 	return "another type"
-}
-
-func rangeText(s *jsonschema.Schema) string {
-	switch {
-	case s.Minimum != nil && s.Maximum != nil:
-		return fmt.Sprintf(" from %.0f to %.0f", *s.Minimum, *s.Maximum)
-	case s.Minimum != nil:
-		return fmt.Sprintf(" of at least %.0f", *s.Minimum)
-	}
-	return ""
 }
 
 func minimum(n *int) int {

@@ -39,14 +39,21 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err != nil {
 			return readFailure(ctx, tree, guard, args.Path, err), nil
 		}
-		if wouldLoseBytes(tree, p, in.seenDigest) {
+		digest, known := in.seenDigest(p)
+		if old, image, err := tree.Read(p); known && err == nil && image.Digest == digest && !utf8.Valid(old) {
 			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil
 		}
-		if _, all := in.seenDigest(p); !all && in.hasSeenPart(p) {
+		if !known && in.hasSeenPart(p) {
 			return Failure(p + " was not written: you have seen only a part of it, and the rest would be lost. Change it with edit, or first read all of it in one call"), nil
 		}
-		content, fault := contentAsMeant(tree, in, p, []byte(args.Content))
-		if fault != nil {
+		old, err := originalContent(tree, in, p)
+		if err != nil {
+			old = nil
+		}
+		style := reply.StyleOf(old)
+		style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
+		content := style.Apply([]byte(args.Content))
+		if fault := reply.CheckContent(p, old, []byte(args.Content)); fault != nil { // they cannot be meant (ruling G15)
 			return Failure(fmt.Sprintf("%s was not written: %v", p, fault)), nil
 		}
 		v, err := applyContent(ctx, apply, in, p, content)
@@ -63,27 +70,6 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		}
 		return Result{Text: fmt.Sprintf("Wrote %s (%d bytes)", p, len(content)), Shown: knownDigest(p, content)}, nil
 	})
-}
-
-// It fails if the contents cannot be meant (ruling G15).
-func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([]byte, error) {
-	old, err := originalContent(tree, in, p)
-	if err != nil {
-		old = nil
-	}
-	style := reply.StyleOf(old)
-	style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
-	return style.Apply(content), reply.CheckContent(p, old, content)
-}
-
-// The model cannot write invalid UTF-8 back.
-func wouldLoseBytes(tree *workspace.Tree, p string, seen func(string) (string, bool)) bool {
-	digest, ok := seen(p)
-	if !ok {
-		return false
-	}
-	content, image, err := tree.Read(p)
-	return err == nil && image.Digest == digest && !utf8.Valid(content)
 }
 
 // The model knows what it wrote.

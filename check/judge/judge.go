@@ -47,7 +47,7 @@ func Of(command string) Set {
 	}
 	for _, list := range names {
 		for name := range strings.FieldsSeq(list) {
-			globs = append(globs, atAnyDepth(name))
+			globs = append(globs, atAnyDepth(strings.ReplaceAll(name, "@", languages)))
 		}
 	}
 	return Set{line: line}.with(globs)
@@ -131,30 +131,11 @@ func (s Set) Has(cleaned string) bool {
 }
 
 // Scripts returns patterns of the scripts and makefiles that a command line starts, and of
-// those that it gives to an interpreter, such as python bench.py.
+// all that it gives to an interpreter, such as python bench.py.
 func Scripts(command string) []string {
-	started := readCommand(command).scripts("")
-	list, _ := calls(command)
-	for _, c := range list {
-		words := c.words
-		if !listed(interpreters, strings.TrimRight(base(words[0]), "0123456789.")) {
-			continue
-		}
-		for _, a := range words[1:] {
-			if a == "-c" || a == "-m" || a == "-e" {
-				break
-			}
-			if !strings.HasPrefix(a, "-") && a != "run" {
-				started = append(started, inTree(a))
-				break
-			}
-		}
-	}
-	return started
+	line := readCommand(command)
+	return append(line.scripts(""), line.interpreted...)
 }
-
-// interpreters are the programs that run a script, beside the shells.
-const interpreters = " python node ruby perl php Rscript julia deno bun lua "
 
 // call is one program that a command line calls.
 type call struct {
@@ -172,8 +153,21 @@ func calls(line string) (list []call, ok bool) {
 		return nil, false
 	}
 	vars, fed := variables{}, map[*syntax.Stmt][]string{}
-	for n := range syntax.Preorder(file) {
+	var visit func(n syntax.Node) bool
+	visit = func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.ForClause:
+			loop, ok := n.Loop.(*syntax.WordIter)
+			if !ok {
+				break
+			}
+			for _, item := range loop.Items {
+				vars[loop.Name.Value] = vars.text(item)
+				for _, below := range n.Do {
+					syntax.Walk(below, visit)
+				}
+			}
+			return len(loop.Items) == 0
 		case *syntax.Assign:
 			if n.Name != nil && n.Value != nil {
 				vars[n.Name.Value] = vars.text(n.Value)
@@ -191,7 +185,9 @@ func calls(line string) (list []call, ok bool) {
 				list = append(list, vars.call(called, n.Redirs, fed[n]))
 			}
 		}
+		return true
 	}
+	syntax.Walk(file, visit)
 	return list, true
 }
 
@@ -271,6 +267,8 @@ type line struct {
 	operands []string // of programs that may run them
 	folders  []string // that programs run in, or find modules in
 	tests    bool     // it may run tests
+	// interpreted are patterns of what interpreters run, whatever its name is.
+	interpreted []string
 }
 
 // scripts returns patterns of what the line starts.
@@ -290,6 +288,7 @@ func readCommand(text string) (l line) {
 func (l *line) include(o line) {
 	l.started, l.globs, l.operands = append(l.started, o.started...), append(l.globs, o.globs...), append(l.operands, o.operands...)
 	l.folders, l.tests = append(l.folders, o.folders...), l.tests || o.tests
+	l.interpreted = append(l.interpreted, o.interpreted...)
 }
 
 func (l *line) read(c call) {
@@ -308,6 +307,12 @@ func (l *line) read(c call) {
 		l.started = append(l.started, words[0])
 	}
 	l.tests = l.tests || runsTests(program, args) || task && listed(builtins, program)
+	if script := interpreted(program, args); script != "" {
+		globs := programFiles(script)
+		if l.interpreted = append(l.interpreted, globs...); saysCheck(script) {
+			l.globs = append(l.globs, globs...)
+		}
+	}
 	switch {
 	case program == "eval":
 		l.include(readCommand(strings.Join(args, " ")))
@@ -316,7 +321,7 @@ func (l *line) read(c call) {
 		return
 	case listed(builtins, program):
 		return
-	case !listed(readers+linters, program) && !listed(interpreters, strings.TrimRight(program, "0123456789.")) && !listed(lintingWords, program+":"+first(args)):
+	case !listed(readers+linters, program) && !isInterpreter(program) && !listed(lintingWords, program+":"+first(args)):
 		l.operands = append(l.operands, args...)
 	}
 	for i, a := range args {

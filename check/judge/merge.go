@@ -68,7 +68,7 @@ func partOf(cleaned string) (p part, ok bool) {
 	case slices.Contains(buildFiles, name), slices.Contains(buildFiles, path.Ext(name)), strings.HasPrefix(name, "vite.config."):
 		return lines(judgingLine), true
 	case strings.HasSuffix(name, ".rs"):
-		return rustTests, !isRustTest(strings.ToLower(cleaned))
+		return rustTests, !rustTestFile.MatchString(cleaned)
 	}
 	return nil, false
 }
@@ -168,11 +168,6 @@ func matching(judging *lazyregexp.Regexp, build []byte) string {
 	return b.String()
 }
 
-func isRustTest(cleaned string) bool {
-	return strings.HasSuffix("/"+cleaned, "/tests.rs") || strings.HasSuffix("/"+cleaned, "/test.rs") ||
-		strings.Contains("/"+cleaned, "/tests/") || strings.Contains("/"+cleaned, "/benches/")
-}
-
 // The items take the place of those that are there now, in order; what is left follows at the end.
 func rustTests(now, found []byte) ([]byte, bool) {
 	is, was := rustItems(now), rustItems(found)
@@ -196,7 +191,8 @@ type span struct{ start, end int }
 func (s span) of(b []byte) []byte { return b[s.start:s.end] }
 
 var (
-	rustAttribute = lazyregexp.New(`^\s*#!?\[.*\]\s*(?://.*)?$`) // alone on its line
+	rustTestFile  = lazyregexp.New(`(?i)(?:^|/)(?:tests?\.rs$|tests/|benches/)`) // all of it judges
+	rustAttribute = lazyregexp.New(`^\s*#!?\[.*\]\s*(?://.*)?$`)                 // alone on its line
 	testAttribute = lazyregexp.New(`^\s*#\[.*\b(?:test|rstest|test_case|proptest|bench)\b.*\]`)
 )
 

@@ -30,16 +30,18 @@ func runnerFiles() []string {
 		"org/junit/ junit/ org/testng/ org/hamcrest/ org/mockito/ org/assertj/ kotlin/test/",
 		"settings.gradle settings.gradle.kts gradle.properties gradle/wrapper/ buildSrc/ .mvn/ *{Spec,Test}.{groovy,scala} build.sbt",
 		// C and C++
-		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt CMake*Presets.json *.cmake meson.build .valgrindrc *.supp",
+		"CTestCustom.cmake CTestConfig.cmake CMakeLists.txt CMake*Presets.json *.cmake meson.build .valgrindrc *.supp",
 		"assert.h unity.h cmocka.h catch.hpp doctest.h catch2/ gtest/ gmock/ criterion/ boost/test/",
 		// Ruby
-		"*_spec.rb *_test.rb test_*.rb .rspec .rspec-local .simplecov minitest.rb rspec.rb minitest/ rspec/",
+		"*_spec.rb .rspec .rspec-local .simplecov minitest.rb rspec.rb minitest/ rspec/",
 		// PHP
 		"PHPUnit/ *Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml codeception.yml behat.yml composer.json",
 		// .NET and Elixir
 		"*Tests/ *{Test,Tests}.{cs,fs} *.runsettings xunit.runner.json *.{cs,fs,vb}proj *.sln *.slnx Directory.Build.* *_test.exs test_helper.exs mix.exs config/test.exs",
 		// Swift, Dart, Erlang, Lua, Haskell, Zig
 		"*{Test,Tests}.swift Package.swift *_test.dart dart_test.yaml *_SUITE.erl rebar.config *_spec.lua .busted *.cabal build.zig",
+		// The tests of one file, and those of languages without a runner of their own
+		"test.{@} tests.{@} unittest.{@} unittests.{@} selftest.{@} *[-_]test.{@} *[-_]tests.{@} *[-_]unittest.{@} test[-_]*.{@} tests[-_]*.{@}",
 		// What a program that tests may start in turn, and the code of other people that tests use
 		"GNUmakefile Makefile makefile Makefile.am Makefile.in Makefile.PL Build.PL configure *.mk .bazelrc *.bzl justfile .justfile Taskfile.yml Taskfile.yaml Rakefile rakefile *.rake gulpfile.* Gruntfile.*",
 		"{test,tests,runtest,runtests,run-test,run-tests,run_test,run_tests,check,ci}.{sh,bash} {bin,script,scripts,tools}/{test,tests,check,ci,cibuild} ci/ .ci/",
@@ -48,6 +50,9 @@ func runnerFiles() []string {
 		"*.bats *_test.sh test_*.sh *.t t/ .proverc .shellspec test/ tests/ spec/ specs/ *.golden golden/",
 	}
 }
+
+// languages are the extensions that @ stands for in a row.
+const languages = "c,cc,cpp,cxx,m,mm,d,nim,zig,rb,lua,php,pl,jl,r,R,hs,ml,scala,groovy,clj,cr,v,f90,tcl,ps1"
 
 // importedFiles are modules with the name of one of a standard library that a runner imports,
 // in a folder in which it looks first; empty is the top.

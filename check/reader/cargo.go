@@ -14,7 +14,7 @@ var (
 	rustVerdict  = lazyregexp.New(`^(?:could not compile|test failed|doctest failed|bench failed|\d+ targets? failed|aborting due to|build failed)`)
 	rustRunning  = lazyregexp.New(`^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
 	rustResult   = lazyregexp.New(`^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)`)
-	rustCargo    = lazyregexp.New(`^ +(?:Compiling|Checking|Building|Finished|Running|Doc-tests|Blocking|Updating|Fresh|Documenting) `)
+	rustCargo    = lazyregexp.New(`(?m)^ +(?:Compiling|Checking|Building|Finished|Running|Doc-tests|Blocking|Updating|Fresh|Documenting) `)
 	rustStuck    = lazyregexp.New(`^(?:test (\S.*?) has been running for over|thread '(.+)' (?:\(\d+\) )?has (overflowed its stack))`)
 	rustSection  = lazyregexp.New(`^---- (\S.*) stdout ----$`)
 	rustDied     = lazyregexp.New(`process didn't exit successfully: .*\((signal: \d+.*|exit (?:status|code): .*)\)$`)
@@ -43,7 +43,6 @@ func pointed(head *lazyregexp.Regexp, s section) (item, bool) {
 
 type cargoOutput struct {
 	*list
-	known  bool
 	target string // the file whose tests run
 	tests  []*cargoTest
 	byName map[string]*cargoTest
@@ -57,7 +56,7 @@ type cargoTest struct {
 }
 
 // The output is plain or of --message-format=json.
-func readCargo(text string, l *list) bool {
+func readCargo(text string, l *list) {
 	c := &cargoOutput{list: l, byName: map[string]*cargoTest{}}
 	var loose []item // such as errors of the linker
 	printed := false // by a test
@@ -79,9 +78,7 @@ func readCargo(text string, l *list) bool {
 		switch {
 		case placed:
 			c.add(i)
-			c.known = true
 		case rustVerdict.MatchString(i.text):
-			c.known = true
 		case i.text != "" && i.rank == crash:
 			i.file, i.line, i.text = "", 0, firstLine(i.text)
 			loose = append(loose, i)
@@ -90,7 +87,7 @@ func readCargo(text string, l *list) bool {
 			c.line(line)
 		}
 	}
-	if c.known {
+	if len(l.items)+len(c.tests) > 0 || rustCargo.MatchString(text) {
 		l.add(loose...)
 	}
 	for _, t := range c.tests {
@@ -98,11 +95,9 @@ func readCargo(text string, l *list) bool {
 			l.add(t.item())
 		}
 	}
-	return c.known
 }
 
 func (c *cargoOutput) line(line string) {
-	c.known = c.known || rustCargo.MatchString(line)
 	if m := rustRunning.FindStringSubmatch(line); m != nil {
 		c.target = m[1] + m[2]
 	} else if m := rustStuck.FindStringSubmatch(line); m != nil {
@@ -110,14 +105,12 @@ func (c *cargoOutput) line(line string) {
 			c.test(m[1]).end = "did not finish"
 		}
 	} else if m := rustResult.FindStringSubmatch(line); m != nil {
-		c.known = true
 		if m[2] == "FAILED" {
 			c.test(m[1]).end = ""
 		} else if t := c.byName[c.target+"\x00"+m[1]]; t != nil {
 			t.name = "" // it was slow, but passed
 		}
 	} else if m := rustDied.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "101") {
-		c.known = true
 		if n := len(c.tests); n == 0 || c.tests[n-1].target != c.target || c.tests[n-1].end == "" {
 			c.add(item{rank: crash, test: c.target, file: c.target, text: "the tests of " + c.target + " died: " + m[1]})
 		}
@@ -125,7 +118,6 @@ func (c *cargoOutput) line(line string) {
 }
 
 func (c *cargoOutput) test(name string) *cargoTest {
-	c.known = true
 	key := c.target + "\x00" + name
 	if c.byName[key] == nil {
 		c.byName[key] = &cargoTest{target: c.target, name: name}
@@ -144,7 +136,7 @@ func (c *cargoOutput) rendered(text string) string {
 	forEachLine(text, func(line string) {
 		var m struct{ Message struct{ Rendered string } }
 		if strings.HasPrefix(line, `{"reason":`) && json.Unmarshal([]byte(line), &m) == nil {
-			if c.known, line = true, m.Message.Rendered; seen[line] {
+			if line = m.Message.Rendered; seen[line] {
 				return
 			}
 			seen[line] = true

@@ -26,7 +26,7 @@ const maxBefore = 10
 
 // The shell or make says that the program died of a signal, and the libraries why it aborted. Of formats that have findings,
 // Auto does not ask it.
-func readDeath(text string, l *list) bool {
+func readDeath(text string, l *list) {
 	var before []string
 	explained := false // the next signal is that of the last item
 	forEachLine(text, func(line string) {
@@ -58,5 +58,4 @@ func readDeath(text string, l *list) bool {
 			before = nil
 		}
 	})
-	return len(l.items) > 0
 }

@@ -9,18 +9,17 @@ import (
 )
 
 // gotestsum's output and the JSON of go vet are read too.
-func readGo(text string, l *list) bool {
+func readGo(text string, l *list) {
 	g := newGoOutput(l)
-	g.lines(text)
+	forEachLine(text, g.line)
 	g.endPackage(false)
-	return readVetJSON(text, l) || g.known
+	readVetJSON(text, l)
 }
 
 type goOutput struct {
 	*list
-	pkg   *goPackage
-	name  string // of the package, where its last line does not say it
-	known bool
+	pkg  *goPackage
+	name string // of the package, where its last line does not say it
 	// block is the package of the compiler's output that is being read, and spare its
 	// lines without a place.
 	block   string
@@ -31,8 +30,6 @@ type goOutput struct {
 }
 
 func newGoOutput(l *list) *goOutput { return &goOutput{list: l, pkg: &goPackage{}} }
-
-func (g *goOutput) lines(text string) { forEachLine(text, g.line) }
 
 var (
 	goError = lazyregexp.New(`^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(?P<line>\d{1,9})(?::(\d{1,9}))?: (?P<text>\S.*)$`)
@@ -49,20 +46,20 @@ func (g *goOutput) line(line string) {
 		return
 	}
 	if m := goEnded.FindStringSubmatch(line); m != nil {
-		if g.known = true; !g.summary {
+		if !g.summary {
 			g.name = m[2]
 		}
 		g.endPackage(m[1] == "FAIL" && !strings.HasPrefix(m[3], "[build failed]") && !strings.HasPrefix(m[3], "[setup failed]"))
 		return
 	}
-	if !g.build(line) && g.pkg.line(line) {
-		g.known = true
+	if !g.build(line) {
+		g.pkg.line(line)
 	}
 }
 
 func (g *goOutput) endPackage(failed bool) {
 	g.endBuild()
-	g.known = g.pkg.finish(g.list, g.name, failed) || g.known
+	g.pkg.finish(g.list, g.name, failed)
 	if g.pkg = (&goPackage{}); !g.summary {
 		g.name = ""
 	}
@@ -74,7 +71,7 @@ func (g *goOutput) readSummary(line string) bool {
 	switch {
 	case line == "=== Failed":
 		g.items = slices.DeleteFunc(g.items, func(i item) bool { return i.test != "" })
-		g.known, g.summary, g.pkg = true, true, &goPackage{}
+		g.summary, g.pkg = true, &goPackage{}
 	case !g.summary:
 		return false
 	case line == "=== Errors":
@@ -116,9 +113,7 @@ func (g *goOutput) build(line string) bool {
 		}
 		return g.block != "" || line != ""
 	}
-	if g.open = g.message(line); g.open {
-		g.known = true
-	} else if g.block != "" && line != "" {
+	if g.open = g.message(line); !g.open && g.block != "" && line != "" {
 		g.spare = append(g.spare, line)
 	}
 	return g.open
@@ -159,10 +154,15 @@ func (g *goOutput) endBuild() {
 	g.block, g.spare, g.open = "", nil, false
 }
 
-// The output is that of another tool.
-func goBuildItems(text string) []item {
+// A message without a place may be what the compiler printed.
+func (l *list) addCompiled(i item, message string) {
 	g := newGoOutput(&list{})
-	forEachLine(text, func(line string) { g.build(line) })
-	g.endBuild()
-	return g.items
+	if i.file == "" {
+		forEachLine(message, func(line string) { g.build(line) })
+		g.endBuild()
+	}
+	if len(g.items) == 0 {
+		g.add(i)
+	}
+	l.add(g.items...)
 }

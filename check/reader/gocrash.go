@@ -33,7 +33,7 @@ func goStacks(lines []string) (stacks []goStack) {
 			stacks, s = append(stacks, s), nil
 		case m == nil:
 			call = strings.TrimPrefix(strings.TrimSpace(line), "created by ")
-		case !strings.Contains(standardLibrary, " "+call[:strings.IndexAny(call+".", "./(")]+" ") && isUserFile(m[1]) && !strings.Contains(m[1], "@v") && !strings.HasPrefix(m[1], "_"):
+		case !strings.Contains(standardLibrary, " "+call[:strings.IndexAny(call+".", "./(")]+" ") && isUserFile(m[1]) && !strings.Contains(m[1], "@v"):
 			call, _, _ = strings.Cut(call, " in goroutine ")
 			if i := strings.LastIndexByte(call, '('); i > 0 && strings.HasSuffix(call, ")") {
 				call = call[:i]

@@ -10,7 +10,10 @@ import (
 )
 
 // Lines that are not events are those of go build.
-func readGoJSON(text string, l *list) (events bool) {
+func readGoJSON(text string, l *list) {
+	if !strings.Contains(text, `"Action":`) {
+		return
+	}
 	g, packages := newGoOutput(l), map[string]*goPackage{}
 	var order []string
 	begun := map[[2]string]string{} // what tests printed of a line
@@ -20,7 +23,6 @@ func readGoJSON(text string, l *list) (events bool) {
 			g.build(line)
 			return
 		}
-		events = true
 		p := packages[e.Package]
 		if p == nil {
 			p = &goPackage{verbose: true}
@@ -55,7 +57,6 @@ func readGoJSON(text string, l *list) (events bool) {
 	for _, name := range order {
 		packages[name].finish(l, name, false)
 	}
-	return events
 }
 
 type goEvent struct{ Action, Package, Test, Output, FailedBuild string }
@@ -70,18 +71,17 @@ func (p *goPackage) print(t *goTest, line string) {
 var vetPlace = lazyregexp.New(`^(?P<file>.+?):(?P<line>\d{1,9})(?::\d{1,9})?$`)
 
 // go vet -json has for each package, for each analyzer, what it found.
-func readVetJSON(text string, l *list) bool {
+func readVetJSON(text string, l *list) {
 	if !strings.Contains(text, `"posn"`) {
-		return false
+		return
 	}
-	return forEachValue(text, nil, func(packages map[string]map[string]json.RawMessage) (known bool) {
+	forEachValue(text, nil, func(packages map[string]map[string]json.RawMessage) {
 		for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 			for _, rule := range slices.Sorted(maps.Keys(packages[pkg])) {
 				var found []struct{ Posn, Message string }
 				if json.Unmarshal(packages[pkg][rule], &found) != nil {
 					continue // an analyzer that failed has an object
 				}
-				known = true
 				for _, f := range found {
 					if i, ok := matched(vetPlace, f.Posn); ok {
 						i.rule, i.text = rule, withRule(f.Message, rule)
@@ -90,6 +90,5 @@ func readVetJSON(text string, l *list) bool {
 				}
 			}
 		}
-		return known
 	})
 }

@@ -52,8 +52,8 @@ var (
 	goDies   = lazyregexp.New(`^(?:panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack exceeds)`)
 )
 
-// It reports whether go test prints such a line. What is before, the test printed without a line end.
-func (p *goPackage) line(line string) bool {
+// What is before the words of go test, the test printed without a line end.
+func (p *goPackage) line(line string) {
 	var run, result []string
 	if strings.Contains(line, "=== ") {
 		run = goRuns.FindStringSubmatch(line)
@@ -62,7 +62,7 @@ func (p *goPackage) line(line string) bool {
 	}
 	if run == nil && result == nil {
 		p.put(p.current, line)
-		return false
+		return
 	}
 	if before := strings.TrimRight(append(run, result...)[1], " "); before != "" {
 		p.put(p.current, before)
@@ -72,7 +72,7 @@ func (p *goPackage) line(line string) bool {
 	case result != nil:
 		p.current = p.test(result[3])
 		p.current.result = result[2]
-		return true
+		return
 	case run[3] == "": // no test
 		p.current = nil
 	case run[2] == "PAUSE":
@@ -82,7 +82,6 @@ func (p *goPackage) line(line string) bool {
 		p.current.paused = false
 	}
 	p.verbose = true
-	return true
 }
 
 // A nil t means no test.
@@ -100,8 +99,8 @@ func (p *goPackage) put(t *goTest, line string) {
 	}
 }
 
-// It reports whether there are failures. failed means that the package failed, whether or not a test did.
-func (p *goPackage) finish(l *list, name string, failed bool) bool {
+// failed means that the package failed, whether or not a test did.
+func (p *goPackage) finish(l *list, name string, failed bool) {
 	parents := map[string]bool{}
 	for _, t := range p.tests {
 		if t.result == "FAIL" {
@@ -121,7 +120,6 @@ func (p *goPackage) finish(l *list, name string, failed bool) bool {
 	if failed && len(l.items) == before {
 		l.add(p.endedItem(name))
 	}
-	return len(l.items) > before
 }
 
 // Tests that were waiting for subtests are left out.

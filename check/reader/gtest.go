@@ -17,12 +17,12 @@ var (
 )
 
 // It reads the output of GoogleTest.
-func readGTest(text string, l *list) bool {
-	known, running := false, ""
+func readGTest(text string, l *list) {
+	running := ""
 	var said []string
 	for _, s := range sections(text, func(line string) (string, bool) { return line, gtestHead.MatchString(line) }) {
 		if m := gtestRun.FindStringSubmatch(s.head); m != nil {
-			known, running, said = true, m[1], s.body
+			running, said = m[1], s.body
 			continue
 		}
 		if m := gtestEnd.FindStringSubmatch(s.head); m != nil && running != "" {
@@ -33,7 +33,6 @@ func readGTest(text string, l *list) bool {
 	if running != "" { // it is the last line of a program that died
 		l.add(item{rank: crash, test: running}.told(running, "it did not end", dedent(said)))
 	}
-	return known
 }
 
 // Each failure of a test is one. Its message goes on in further lines, which have the values.
@@ -55,12 +54,14 @@ func gtestItems(test string, said []string) (items []item) {
 }
 
 // It reads what CTest says of each test; of a test of GoogleTest, what that says.
-func readCTest(text string, l *list) bool {
-	known := false
+func readCTest(text string, l *list) {
 	for _, s := range sections(text, func(line string) (string, bool) { return line, ctestHead.MatchString(line) }) {
-		known = known || s.head != ""
 		m := ctestEnd.FindStringSubmatch(s.head)
-		if m == nil || readGTest(strings.Join(s.body, "\n"), l) {
+		if m == nil {
+			continue
+		}
+		before := len(l.items)
+		if readGTest(strings.Join(s.body, "\n"), l); len(l.items) > before {
 			continue
 		}
 		i := item{rank: failure, test: m[1]}
@@ -69,5 +70,4 @@ func readCTest(text string, l *list) bool {
 		}
 		l.add(i.told(m[1], m[2], dedent(s.body)))
 	}
-	return known
 }

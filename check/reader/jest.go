@@ -17,13 +17,14 @@ var (
 )
 
 // The output is plain or of --json and --reporter=json.
-func readJest(text string, l *list) (known bool) {
-	if strings.Contains(text, `"testResults"`) && forEachValue(text, []string{"testResults", "*"}, l.addJest) {
-		return true
+func readJest(text string, l *list) {
+	if strings.Contains(text, `"testResults"`) {
+		forEachValue(text, []string{"testResults", "*"}, l.addJest)
 	}
-	if !strings.Contains(text, "FAIL ") && !strings.Contains(text, "PASS ") && !strings.Contains(text, "●  process.exit called") {
-		return false
+	if len(l.items) > 0 {
+		return // what follows says it again
 	}
+	ruled := strings.Contains(text, "⎯") || strings.Contains(text, " Test Files ") // it is vitest's
 	file := ""
 	var tests []string // of vitest, with the same error
 	for _, s := range sections(text, func(line string) (string, bool) { return line, jestHead.MatchString(line) }) {
@@ -32,11 +33,10 @@ func readJest(text string, l *list) (known bool) {
 			continue
 		}
 		test, thrown := m[4], m[5]
-		known = known || m[7] != "" || strings.HasPrefix(s.head, "⎯")
 		switch {
 		case m[6] != "":
-			return known
-		case m[1] != "" && m[2] == "FAIL":
+			return
+		case ruled && m[1] != "" && m[2] == "FAIL":
 			if file, tests = "", append(tests, m[3]); len(s.body) > 0 {
 				for _, t := range tests {
 					l.add(vitestItem(t, s.body))
@@ -48,13 +48,10 @@ func readJest(text string, l *list) (known bool) {
 				file = m[3]
 			}
 		case strings.HasPrefix(test, " process.exit called"):
-			known = true
 			l.add(item{rank: crash}.told(strings.TrimSpace(test), "", dedent(s.body)))
 		case test == "Test suite failed to run" && file != "":
-			known = true
 			l.add(jestItem(file, "", s.body))
 		case test != "" && test != "Console" && file != "":
-			known = true
 			l.add(jestItem(file, strings.ReplaceAll(test, " › ", " > "), s.body))
 		case strings.HasPrefix(thrown, "Uncaught"), strings.HasPrefix(thrown, "Unhandled Rej"):
 			i := jestItem("", thrown, s.body)
@@ -62,7 +59,6 @@ func readJest(text string, l *list) (known bool) {
 			l.add(i)
 		}
 	}
-	return known
 }
 
 func vitestItem(test string, text []string) item {
@@ -111,8 +107,7 @@ type jestFile struct {
 	} `json:"assertionResults"`
 }
 
-// It reports whether f is a file.
-func (l *list) addJest(f jestFile) bool {
+func (l *list) addJest(f jestFile) {
 	failed := false
 	for _, a := range f.Assertions {
 		if a.Status != "failed" {
@@ -124,5 +119,4 @@ func (l *list) addJest(f jestFile) bool {
 	if !failed && f.Status == "failed" {
 		l.add(jestItem(f.Name, "", strings.Split(excerpt.Screen(f.Message), "\n")))
 	}
-	return f.Name != ""
 }

@@ -41,13 +41,9 @@ func beginsDocument(text string) bool {
 	return text[0] == '[' && (after[0] == '{' || after[0] == ']')
 }
 
-// It calls each with every value at one of the paths, in order. A path names keys; "*" is any element of an array. It returns
-// false if the value is not complete or is not JSON: all elements before that were called.
-func forEachElement(d *json.Decoder, paths [][]string, each func(path []string, value json.RawMessage)) bool {
-	return walk(d, nil, paths, each)
-}
-
-func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, json.RawMessage)) bool {
+// It calls each with every value at one of the paths below the one where the decoder is, in order. A path names keys; "*" is any
+// element of an array. It returns false if the value is not complete or is not JSON: all elements before that were called.
+func forEachElement(d *json.Decoder, at []string, paths [][]string, each func(path []string, value json.RawMessage)) bool {
 	inside := false
 	for _, p := range paths {
 		if slices.Equal(p, at) {
@@ -78,7 +74,7 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 			}
 			key, _ = token.(string)
 		}
-		if !walk(d, append(at[:len(at):len(at)], key), paths, each) {
+		if !forEachElement(d, append(at[:len(at):len(at)], key), paths, each) {
 			return false
 		}
 	}
@@ -88,13 +84,13 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 	return err == nil
 }
 
-// It reports whether each accepted a value.
-func forEachValue[T any](text string, path []string, each func(T) bool) (known bool) {
+func forEachValue[T any](text string, path []string, each func(T)) {
 	forEachDocument(text, func(d *json.Decoder) bool {
-		return forEachElement(d, [][]string{path}, func(_ []string, raw json.RawMessage) {
+		return forEachElement(d, nil, [][]string{path}, func(_ []string, raw json.RawMessage) {
 			var v T
-			known = json.Unmarshal(raw, &v) == nil && each(v) || known
+			if json.Unmarshal(raw, &v) == nil {
+				each(v)
+			}
 		})
 	})
-	return known
 }

@@ -38,7 +38,7 @@ var (
 )
 
 // JUnit's XML may be in one or more documents: a program's output with other text around, or report files joined.
-func readJUnit(text string, l *list) (known bool) {
+func readJUnit(text string, l *list) {
 	r := &junitReport{list: l, parents: map[string]bool{}}
 	if strings.Contains(text, "&#") {
 		text = illegal.ReplaceAllString(text, "\uFFFD")
@@ -55,7 +55,7 @@ func readJUnit(text string, l *list) (known bool) {
 			break
 		}
 		d := xml.NewDecoder(strings.NewReader(text[start[0]:]))
-		known = r.document(d) || known
+		r.document(d)
 		text = text[start[0]+max(1, int(d.InputOffset())):]
 	}
 	// Parents failed because a subtest did, and have no text of their own; so have subtests of a test that crashed.
@@ -66,16 +66,15 @@ func readJUnit(text string, l *list) (known bool) {
 	r.items = slices.DeleteFunc(r.items, func(i item) bool {
 		return i.silent && (r.parents[i.test] || said[i.test] || said[i.test[:max(0, strings.LastIndexByte(i.test, '/'))]])
 	})
-	return known
 }
 
 // It ends where the text ends or is not XML.
-func (r *junitReport) document(d *xml.Decoder) (known bool) {
+func (r *junitReport) document(d *xml.Decoder) {
 	r.suites = nil
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return known
+			return
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
@@ -87,19 +86,18 @@ func (r *junitReport) document(d *xml.Decoder) (known bool) {
 						name = a.Value
 					}
 				}
-				r.suites, known = append(r.suites, name), true
+				r.suites = append(r.suites, name)
 			case "testcase":
 				var c junitCase
 				if d.DecodeElement(&c, &e) == nil {
 					r.test(c)
-					known = true
 				}
 			default:
 				_ = d.Skip() // the next token has the error
 			}
 		case xml.EndElement:
 			if r.suites = r.suites[:max(0, len(r.suites)-1)]; len(r.suites) == 0 {
-				return known
+				return
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (l *list) addEnd(others []string) {
 
 // It reads "file:line:col: message" and "file:line: message", with the deeper lines that compilers print below. sure are those
 // that can hardly be anything else.
-func readPlaces(text string, l *list, sure bool) bool {
+func readPlaces(text string, l *list, sure bool) {
 	open := false // the last line belongs to the last item
 	var others []string
 	forEachLine(text, func(line string) {
@@ -50,7 +50,6 @@ func readPlaces(text string, l *list, sure bool) bool {
 		}
 	})
 	l.addEnd(others)
-	return len(l.items) > 0
 }
 
 func placedItem(line string, sure bool) (item, bool) {

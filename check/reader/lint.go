@@ -7,7 +7,10 @@ import (
 	"hone/internal/lazyregexp"
 )
 
+// lintMessage is a message of eslint, ruff or staticcheck, or eslint's messages about one file.
 type lintMessage struct {
+	FilePath          string
+	Messages          []lintMessage
 	RuleID, Code      string
 	Severity          any // a number for eslint
 	Message, Filename string
@@ -35,6 +38,26 @@ func (m lintMessage) item(file string) item {
 	return i
 }
 
+// The messages are elements of an array, or each is a document.
+func (l *list) addMessages(text, mark string, is func(lintMessage) bool) {
+	if !strings.Contains(text, mark) {
+		return
+	}
+	for _, path := range [][]string{{"*"}, nil} {
+		forEachValue(text, path, func(m lintMessage) {
+			switch i := m.item(""); {
+			case !is(m):
+			case m.FilePath != "":
+				for _, one := range m.Messages {
+					l.add(one.item(m.FilePath))
+				}
+			default:
+				l.addCompiled(i, m.Message)
+			}
+		})
+	}
+}
+
 var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
 // eslintOops is how eslint begins to say that it crashed: a rule did, in its code, or the configuration is wrong.
@@ -43,9 +66,8 @@ const eslintOops = "Oops! Something went wrong! :(\n\nESLint: "
 var eslintRule = lazyregexp.New(`(?m)^Rule: "(?P<rule>[^"\n]+)"$`)
 
 // The output may be plain, JSON, or that of a crash.
-func readESLint(text string, l *list) bool {
-	crashes := strings.Split(text, eslintOops)[1:]
-	for _, exception := range crashes {
+func readESLint(text string, l *list) {
+	for _, exception := range strings.Split(text, eslintOops)[1:] {
 		_, exception, _ = strings.Cut(exception, "\n\n") // after the version
 		exception, _, _ = strings.Cut(exception, "\n\n")
 		i, _ := matched(eslintRule, exception)
@@ -53,28 +75,16 @@ func readESLint(text string, l *list) bool {
 		i.file, i.line = locate(exception)
 		l.add(i)
 	}
-	add := func(f struct {
-		FilePath string
-		Messages []lintMessage
-	}) bool {
-		for _, m := range f.Messages {
-			l.add(m.item(f.FilePath))
-		}
-		return f.FilePath != ""
-	}
-	if strings.Contains(text, `"filePath"`) && forEachValue(text, []string{"*"}, add) {
-		return true
-	}
-	known, file := len(crashes) > 0, ""
+	l.addMessages(text, `"filePath"`, func(m lintMessage) bool { return m.FilePath != "" })
+	file := ""
 	forEachLine(text, func(line string) {
 		if line != "" && line[0] != ' ' {
 			file = line
 		} else if i, ok := matched(eslintLine, line); ok && file != "" {
-			known, i.file = true, file
+			i.file = file
 			l.add(i)
 		}
 	})
-	return known
 }
 
 // ruffHead is the first line of a message in ruff's full output, with a rule's code or,
@@ -82,50 +92,22 @@ func readESLint(text string, l *list) bool {
 var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\w-]+)\]:|(?P<rule2>[A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(?P<text>\S.*)$`)
 
 // The output may be JSON, lines of JSON, or ruff's full output.
-func readRuff(text string, l *list) bool {
-	add := func(m lintMessage) bool {
-		known := m.Filename != "" && m.Location.Row > 0
-		if known {
-			l.add(m.item(""))
-		}
-		return known
-	}
-	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (forEachValue(text, []string{"*"}, add) || forEachValue(text, nil, add)) {
-		return true
-	}
-	known := false
+func readRuff(text string, l *list) {
+	l.addMessages(text, `"row"`, func(m lintMessage) bool { return m.Filename != "" && m.Location.Row > 0 })
 	for _, s := range sections(text, func(line string) (string, bool) { return line, ruffHead.MatchString(line) }) {
 		if i, ok := pointed(ruffHead, s); ok {
 			if i.rule == "invalid-syntax" {
 				i.rank = crash
 			}
-			known = true
 			l.add(i)
 		}
 	}
-	return known
 }
 
 // It is the output of staticcheck -f json.
-func readStaticcheck(text string, l *list) bool {
-	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
-		return false
-	}
-	return forEachValue(text, nil, func(m lintMessage) bool {
+func readStaticcheck(text string, l *list) {
+	l.addMessages(text, `"location"`, func(m lintMessage) bool {
 		severity, named := m.Severity.(string)
-		if !named || m.Code == "" || m.Filename != "" {
-			return false
-		}
-		if severity == "ignored" {
-			return true
-		}
-		if m.Location.File == "" {
-			if compiled := goBuildItems(m.Message); len(compiled) > 0 {
-				l.add(compiled...)
-				return true
-			}
-		}
-		l.add(m.item(""))
-		return true
+		return named && severity != "ignored" && m.Code != "" && m.Filename == ""
 	})
 }

@@ -59,7 +59,7 @@ const maxText = 4 << 10
 func (l *list) findings() []check.Finding {
 	slices.SortStableFunc(l.items, func(a, b item) int { return int(a.rank - b.rank) })
 	advisory := l.exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
-	found := make([]check.Finding, 0, len(l.items))
+	var found []check.Finding
 	times := make(map[string]int, len(l.items))
 	for _, i := range l.items {
 		i.file = cleanFile(i.file)

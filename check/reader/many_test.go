@@ -76,13 +76,13 @@ func TestMany(t *testing.T) {
 
 func wantMany(t *testing.T, name, out string, n int) {
 	t.Helper()
-	found, ok := named(t, name).Read([]byte(out), 1)
+	found := named(t, name).Read([]byte(out), 1)
 	ids := map[string]bool{}
 	for _, f := range found {
 		ids[f.ID] = true
 	}
-	if len(found) != n || len(ids) != n || !ok {
-		t.Errorf("%s: %d findings with %d IDs, %v: %.60q", name, len(found), len(ids), ok, out)
+	if len(found) != n || len(ids) != n {
+		t.Errorf("%s: %d findings with %d IDs: %.60q", name, len(found), len(ids), out)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestHostile(t *testing.T) {
 		t.Skip("SKIPPED: megabytes in one goroutine")
 	}
 	const n = 20_000
-	for name, out := range map[string]string{
+	for _, out := range map[string]string{
 		"documents":    "\"runs\"\n" + strings.Repeat("{\"a\":\n", n),
 		"arrays":       "\"runs\" \"filePath\"\n" + strings.Repeat("[\n{\n", n),
 		"suites":       strings.Repeat("<testsuite name='s'>", n) + "<testcase name='a'><failure/></testcase>",
@@ -107,9 +107,7 @@ func TestHostile(t *testing.T) {
 		"escapes":      strings.Repeat("\x1b]\x1b[", n),
 	} {
 		for _, format := range reader.Names() {
-			if found, ok := named(t, format).Read([]byte(out), 1); ok != (len(found) > 0) {
-				t.Errorf("%s by %s: %d findings, %v", name, format, len(found), ok)
-			}
+			named(t, format).Read([]byte(out), 1)
 		}
 	}
 }
@@ -138,10 +136,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, out []byte, exit int) {
 		for _, name := range append(reader.Names(), "%f:%l:%c: %t: %m") {
-			found, ok := named(t, name).Read(out, exit)
-			if !ok && len(found) > 0 || ok && exit != 0 && len(found) == 0 {
-				t.Errorf("%s: %d findings, %v", name, len(found), ok)
-			}
+			found := named(t, name).Read(out, exit)
 			ids := map[string]bool{}
 			for _, f := range found {
 				if f.ID == "" || ids[f.ID] || f.Line < 0 || f.File == "" && f.Line != 0 || len(f.Text) > 5<<10 {

@@ -20,17 +20,13 @@ var (
 )
 
 // The place of a finding is the first frame in the user's code.
-func readSanitizer(text string, l *list) (known bool) {
-	if !strings.Contains(text, "Sanitizer") && !strings.Contains(text, ": runtime error: ") {
-		return false
-	}
+func readSanitizer(text string, l *list) {
 	direct := false // there are direct leaks, which cause the indirect ones
 	for _, s := range sections(text, func(line string) (string, bool) { return line, sanitizerHead.MatchString(line) }) {
 		i, ok := matched(sanitizerHead, s.head)
 		if !ok || strings.HasPrefix(s.head, "SUMMARY: ") {
 			continue
 		}
-		known = true
 		m := sanitizerHead.FindStringSubmatch(s.head)
 		switch said, leak := m[4], m[5]; {
 		case i.text != "": // after which the program goes on
@@ -45,14 +41,10 @@ func readSanitizer(text string, l *list) (known bool) {
 			l.add(memoryItem(i, "LeakSanitizer: "+m[6], s.body))
 		}
 	}
-	return known
 }
 
 // Each error goes up to an empty line. The end of a process at the place of another error says nothing more.
-func readValgrind(text string, l *list) bool {
-	if !strings.Contains(text, "== ") {
-		return false
-	}
+func readValgrind(text string, l *list) {
 	var own []string // lines that are not of the program itself
 	forEachLine(text, func(line string) {
 		if prefix := valgrindLine.FindString(line); prefix != "" {
@@ -70,7 +62,6 @@ func readValgrind(text string, l *list) bool {
 			l.add(i)
 		}
 	}
-	return len(l.items) > 0
 }
 
 // Of the stacks the frames with a place in the user's code are kept, and ten of each at most.
@@ -80,7 +71,7 @@ func memoryItem(i item, head string, body []string) item {
 	for _, line := range body {
 		m := memoryFrame.FindStringSubmatch(line)
 		switch {
-		case len(i.text) > maxText || strings.HasPrefix(line, "====="):
+		case len(i.text) > maxText:
 		case m != nil && isUserFile(m[2]+m[5]):
 			call, file, at := m[1]+m[4], m[2]+m[5], m[3]+m[6]
 			if i.file == "" {

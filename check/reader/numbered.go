@@ -21,9 +21,9 @@ var (
 )
 
 // Many runners count the failures in their reports: mocha, Jasmine, RSpec, minitest, PHPUnit, JUnit 4 and ExUnit.
-func readNumbered(text string, l *list) bool {
+func readNumbered(text string, l *list) {
 	if !numberedSure.MatchString(text) {
-		return false
+		return
 	}
 	none, titled := false, false
 	for _, s := range sections(text, func(line string) (string, bool) {
@@ -39,7 +39,6 @@ func readNumbered(text string, l *list) bool {
 			l.add(numberedItem(m[1], s.body, titled))
 		}
 	}
-	return len(l.items) > 0
 }
 
 // titled says that the titles of the suites and the test are a line each, of which the last ends with a colon.

@@ -27,7 +27,7 @@ func Pattern(pattern string) (check.Reader, error) {
 	if err != nil {
 		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
 	}
-	read := func(text string, l *list) bool {
+	read := func(text string, l *list) {
 		var others []string
 		forEachLine(text, func(line string) {
 			if i, ok := matched(re, strings.TrimSpace(line)); ok {
@@ -38,7 +38,6 @@ func Pattern(pattern string) (check.Reader, error) {
 			}
 		})
 		l.addEnd(others)
-		return len(l.items) > 0
 	}
 	return format{name: pattern, read: read}.reader(), nil
 }

@@ -13,7 +13,7 @@ var (
 	pytestBlock   = lazyregexp.New(`^=+ (\S.*?) =+$`)
 	pytestSection = lazyregexp.New(`^_+ (?:\[doctest\] )?(?:ERROR (?:at )?(collecting|setup|teardown) (?:of )?)?(.+?) _+$`)
 	pytestEnd     = lazyregexp.New(`^\d+ (?:failed|passed|errors?|skipped)\b.* in \d[\d.]*s`)
-	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s(].*)$`)
+	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s([][^[]*?(?:\[.*?\])?)(?: - (.*))?$`)
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
 	pytestLine    = lazyregexp.New(`^(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(?P<line>\d{1,9}): (?P<text>\S.*)$`)
 )
@@ -59,12 +59,14 @@ type pytestOutput struct {
 }
 
 // Any --tb is read.
-func readPytest(text string, l *list) bool {
-	if !strings.Contains(text, "==== ") && !strings.Contains(text, "ImportError while loading conftest") {
-		return false
-	}
+func readPytest(text string, l *list) {
 	p, known := &pytestOutput{bySection: map[string][]*pytestReport{}}, false
-	for _, block := range sections(text, pytestHead) {
+	for _, block := range sections(text, func(line string) (string, bool) {
+		if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
+			return m[1], true
+		}
+		return "", pytestEnd.MatchString(line) // with -q there is no ruler at the end
+	}) {
 		switch block.head {
 		case "FAILURES", "ERRORS":
 			known = true
@@ -81,26 +83,14 @@ func readPytest(text string, l *list) bool {
 			}
 		}
 	}
-	if !known {
-		return false
-	}
 	for _, r := range p.reports {
 		l.add(r.item())
 	}
-	if before := len(l.items); len(p.reports) == 0 {
+	if before := len(l.items); known && len(p.reports) == 0 {
 		if p.run.finish(l, nodeName, nodeFile); len(l.items) == before && len(p.said) > 0 {
 			l.add(item{rank: crash, rule: "pytest"}.told(cmp.Or(pytestMessage(p.said), p.said[0]), "", dedent(p.said)))
 		}
 	}
-	return true
-}
-
-// With -q there is no ruler at the end.
-func pytestHead(line string) (head string, ok bool) {
-	if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
-		return m[1], true
-	}
-	return "", pytestEnd.MatchString(line)
 }
 
 func (p *pytestOutput) addSections(lines []string) {
@@ -132,7 +122,7 @@ func (p *pytestOutput) verdict(line string) {
 	if m == nil {
 		return
 	}
-	node, said := cutNode(m[2])
+	node, said := m[2], m[3]
 	name := nodeName(node)
 	if queue := p.bySection[name]; len(queue) > 0 {
 		queue[0].node, queue[0].said = node, said
@@ -176,18 +166,6 @@ func (p *pytestOutput) progress(line string) {
 			p.run.running = m[2]
 		}
 	}
-}
-
-func cutNode(text string) (node, said string) {
-	from := 0
-	if i := strings.IndexByte(text, '['); i >= 0 && i < max(strings.Index(text, " - "), 0) {
-		from = max(strings.Index(text, "] - "), 0)
-	}
-	i := strings.Index(text[from:], " - ")
-	if i < 0 {
-		return text, ""
-	}
-	return text[:from+i], text[from+i+3:]
 }
 
 // It has no file, and dots.

@@ -13,8 +13,8 @@ func TestPytestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, ok := named(t, "pytest").Read(out, 1)
-	if !ok || len(found) != 1 {
+	found := named(t, "pytest").Read(out, 1)
+	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}
 	text := found[0].Text

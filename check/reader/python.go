@@ -10,7 +10,7 @@ import (
 // pyCall is a line of a Python stack, with its function.
 var pyCall = lazyregexp.New(`^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9}),? in (?P<text>\S+)`)
 
-// The program died of an exception or crashed.
+// The program died of an exception or crashed. It reports whether it did.
 func readPython(text string, l *list) bool {
 	var p pyRun
 	forEachLine(text, p.line)

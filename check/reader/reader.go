@@ -6,9 +6,8 @@
 //
 // # Findings
 //
-// A reader only says why a program failed; the exit status decides whether it did. If
-// the status is not 0 and a reader finds nothing, its ok is false. The source of a
-// finding is [check.SourceCommand]. Its text starts with a line that says what is wrong,
+// A reader only says why a program failed; the exit status decides whether it did. In the
+// output of another format it finds nothing. The source of a finding is [check.SourceCommand]. Its text starts with a line that says what is wrong,
 // without the place; lines of the output that belong to it follow, at most 4 KiB.
 //
 // Crashes and compile errors are Partial. They come first, then failures, then what a
@@ -78,11 +77,10 @@ import (
 // AutoName is the name of [Auto] in a configuration.
 const AutoName = "auto"
 
-// format is one format. read adds what it finds and reports whether the text is of this
-// format at all.
+// format is one format. read adds what it finds, which is nothing in a text of another format.
 type format struct {
 	name string
-	read func(text string, l *list) bool
+	read func(text string, l *list)
 	// fallback says that Auto does not try the format like others: it is another name,
 	// or counts only if no other format has findings.
 	fallback bool
@@ -99,7 +97,7 @@ func formats() []format {
 		{"sarif", readSARIF, false},
 		{"pytest", readPytest, false},
 		{"unittest", readUnittest, false},
-		{"python", readPython, true},
+		{"python", func(text string, l *list) { readPython(text, l) }, true},
 		{"jest", readJest, false},
 		{"numbered", readNumbered, false},
 		{"gtest", readGTest, false},
@@ -112,7 +110,7 @@ func formats() []format {
 		{"sanitizer", readSanitizer, false},
 		{"valgrind", readValgrind, false},
 		{"crash", readDeath, true},
-		{"lines", func(text string, l *list) bool { return readPlaces(text, l, false) }, true},
+		{"lines", func(text string, l *list) { readPlaces(text, l, false) }, true},
 	}
 }
 
@@ -155,30 +153,29 @@ func Auto() check.Reader {
 	return format{name: AutoName, read: readAny}.reader()
 }
 
-func readAny(text string, l *list) bool {
-	known := false
+func readAny(text string, l *list) {
 	seen := map[string]bool{}
 	for _, f := range formats() {
-		own := &list{exit: l.exit}
-		if f.fallback || !f.read(text, own) {
+		if f.fallback {
 			continue
 		}
-		known = true
+		own := &list{exit: l.exit}
+		f.read(text, own)
 		l.add(slices.DeleteFunc(own.items, func(i item) bool { return seen[i.key()] })...)
 		for _, i := range own.items {
 			seen[i.key()] = true
 		}
 	}
-	if len(l.items) == 0 {
-		known = readPython(text, l) || readDeath(text, l) || known
+	if len(l.items) == 0 && !readPython(text, l) {
+		readDeath(text, l)
 	}
-	return addSureLines(text, l, known) || known
+	addSureLines(text, l)
 }
 
 // No other format has these lines. If there are other formats, they must be those of a compiler, because tests print all kinds
 // of lines.
-func addSureLines(text string, l *list, others bool) bool {
-	own := &list{}
+func addSureLines(text string, l *list) {
+	own, others := &list{}, len(l.items) > 0
 	if !others {
 		own.exit = l.exit
 	}
@@ -192,16 +189,12 @@ func addSureLines(text string, l *list, others bool) bool {
 			l.add(i)
 		}
 	}
-	return len(own.items) > 0
 }
 
 func (f format) reader() check.Reader {
-	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
+	return check.Reader{Name: f.name, Read: func(out []byte, exit int) []check.Finding {
 		l := &list{exit: exit}
-		if !f.read(plainText(out), l) {
-			return nil, false
-		}
-		found := l.findings()
-		return found, exit == 0 || len(found) > 0
+		f.read(plainText(out), l)
+		return l.findings()
 	}}
 }

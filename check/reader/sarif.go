@@ -44,21 +44,19 @@ type sarifInvocation struct {
 }
 
 // Results that are failures and are not suppressed count, and the errors of the tool itself (SARIF 2.1).
-func readSARIF(text string, l *list) (known bool) {
+func readSARIF(text string, l *list) {
 	if !strings.Contains(text, `"runs"`) {
-		return false
+		return
 	}
-	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
+	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}}
 	forEachDocument(text, func(d *json.Decoder) bool {
 		rules := map[string]sarifRule{}
 		var results []sarifResult
-		complete := forEachElement(d, paths, func(path []string, value json.RawMessage) {
+		complete := forEachElement(d, nil, paths, func(path []string, value json.RawMessage) {
 			var rule sarifRule
 			var r sarifResult
 			var of sarifInvocation
 			switch {
-			case len(path) == 1:
-				known = known || strings.HasPrefix(string(value), `"2.`)
 			case path[2] == "tool" && json.Unmarshal(value, &rule) == nil:
 				rules[rule.ID] = rule
 			case path[2] == "results" && json.Unmarshal(value, &r) == nil && !slices.ContainsFunc(r.Suppressions, isAccepted) && r.BaselineState != "absent" && strings.Contains("  fail open review ", " "+r.Kind+" "):
@@ -81,33 +79,23 @@ func readSARIF(text string, l *list) (known bool) {
 			described.ID = id
 			// Without a rule and a text of its own, a result of a report that is cut says nothing.
 			if complete || r.Message.Text != "" {
-				l.add(r.items(described)...)
+				l.addCompiled(r.item(described), r.Message.Text)
 			}
 		}
-		known = known || len(rules)+len(l.items) > 0
 		return complete
 	})
-	return known
 }
 
 func isAccepted(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" }
-
-// One result may be a compiler's output.
-func (r sarifResult) items(rule sarifRule) []item {
-	i := r.item(rule)
-	if i.file == "" {
-		if compiled := goBuildItems(r.Message.Text); len(compiled) > 0 {
-			return compiled
-		}
-	}
-	return []item{i}
-}
 
 func (r sarifResult) item(rule sarifRule) item {
 	i := item{rank: rankOf(cmp.Or(r.Level, rule.Default.Level, "warning")), rule: rule.ID}
 	if len(r.Locations) > 0 {
 		p := r.Locations[0].Physical
-		i.file, i.line = uriPath(p.Artifact.URI), p.Region.StartLine
+		i.file, i.line = p.Artifact.URI, p.Region.StartLine
+		if plain, err := url.PathUnescape(i.file); err == nil {
+			i.file = plain
+		}
 	}
 	message := rule.Messages[r.Message.ID].Text
 	for n, a := range r.Message.Arguments {
@@ -115,18 +103,6 @@ func (r sarifResult) item(rule sarifRule) item {
 	}
 	i.text = withRule(cmp.Or(r.Message.Text, message, rule.Short.Text), rule.ID)
 	return i
-}
-
-// A uri is a path, or that of a file.
-func uriPath(uri string) string {
-	if plain, err := url.PathUnescape(uri); err == nil {
-		uri = plain
-	}
-	uri = strings.TrimPrefix(uri, "file://")
-	if len(uri) > 2 && uri[2] == ':' { // file:///C:/x
-		uri = strings.TrimPrefix(uri, "/")
-	}
-	return uri
 }
 
 func withRule(message, rule string) string {

@@ -12,33 +12,25 @@ import (
 var (
 	tapLine    = lazyregexp.New(`^((?: {4})*)(?:(?:not )?ok\b|1\.\.\d|TAP version \d|# Subtest\b|Bail out!)`)
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
-	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
 	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
 	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ (?:of \d+ )?tests?|Subtest: .*)$`)
 )
 
 // It reads versions 13 and 14, with subtests.
-func readTAP(text string, l *list) bool {
-	if !tapSure.MatchString(text) || !tapPoint.MatchString(text) && !strings.Contains(text, "Bail out!") {
-		return false
+func readTAP(text string, l *list) {
+	if !tapSure.MatchString(text) {
+		return
 	}
 	t := &tapOutput{}
 	forEachLine(text, t.line)
 	for _, f := range slices.Concat(t.failed...) {
 		l.add(f.item())
 	}
-	if len(l.items) == 0 {
-		for _, problem := range tap.Parse(t.top.String()).Problems {
-			l.add(item{rank: crash, rule: "TAP", text: problem})
-		}
-	}
-	return true
 }
 
 // tapOutput has the failures of the points that were read, by level. The points of subtests come before that of their test,
 // or follow it in braces.
 type tapOutput struct {
-	top    strings.Builder // the lines of the highest level
 	failed [][]*tapFailure
 	open   []*tapFailure // tests whose subtests follow
 	depth  int
@@ -71,10 +63,7 @@ func (t *tapOutput) line(line string) {
 	case below && rest == "---":
 		t.yaml = indent
 	case m != nil:
-		if t.depth = min(len(m[1])/4, len(t.failed)); t.depth == 0 {
-			t.top.WriteString(rest + "\n")
-		}
-		if t.depth == len(t.failed) {
+		if t.depth = min(len(m[1])/4, len(t.failed)); t.depth == len(t.failed) {
 			t.failed = append(t.failed, nil)
 		}
 		if t.last = nil; strings.HasPrefix(strings.TrimPrefix(rest, "not "), "ok") {

@@ -87,6 +87,9 @@ func headed(head, body string) string {
 // Findings have paths with slashes, and without "./".
 func cleanFile(file string) string {
 	file = strings.TrimPrefix(strings.TrimSpace(file), "file://")
+	if len(file) > 2 && file[0] == '/' && file[2] == ':' { // file:///C:/x
+		file = file[1:]
+	}
 	if file == "" {
 		return ""
 	}

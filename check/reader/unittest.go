@@ -14,7 +14,7 @@ var (
 )
 
 // Django's tests print it too. A double rule is before each report, and a single one below its head and at its end.
-func readUnittest(text string, l *list) bool {
+func readUnittest(text string, l *list) {
 	double, single := strings.Repeat("=", 70), strings.Repeat("-", 70)
 	known, reported := false, false
 	var run pyRun
@@ -44,10 +44,9 @@ func readUnittest(text string, l *list) bool {
 		}
 		forEachLine(rest, progress)
 	}
-	if !reported {
+	if known && !reported {
 		run.finish(l, func(test string) string { return test }, func(string) string { return "" })
 	}
-	return known
 }
 
 func unittestItem(head string, text []string) item {

@@ -157,9 +157,9 @@ func (c cli) try(t *testing.T, dir string) {
 func (s *cliSeat) verifierReplies(t *testing.T) string {
 	t.Helper()
 	args, err := json.Marshal(map[string]string{"path": "suite.js", "content": suiteSource})
-	file := filepath.Join(t.TempDir(), "replies.json")
-	text := fmt.Sprintf(`{"replies": [{"calls": [{"name": "write", "args": %s}]}, {"text": "The suite is written."}, {"text": "the builder's"},
-		{"calls": [{"name": "bash", "args": {"command": "node suite.js"}}]}, {"text": "All contracts hold."}]}`, args)
+	file := filepath.Join(t.TempDir(), "replies")
+	text := "=== reply ===\n=== call write ===\n" + string(args) + "\n=== reply ===\nThe suite is written.\n=== reply ===\nthe builder's\n" +
+		"=== reply ===\n=== call bash ===\n{\"command\": \"node suite.js\"}\n=== reply ===\nAll contracts hold.\n"
 	if err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}

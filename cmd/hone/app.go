@@ -18,7 +18,6 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/language"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/tty"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
@@ -87,7 +86,7 @@ func (r redacted) Write(b []byte) (int, error) {
 // All questions share the lines.
 func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
-		a.answers = screen.Lines(tty.Input(a.in))
+		a.answers = screen.Lines(inputOf(a.in))
 	}
 	return a.answers()
 }
@@ -107,14 +106,14 @@ func (a *app) outExtent() (columns, rows int) {
 }
 
 // This process must not be in the background of the terminal.
-func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }
+func (a *app) present() bool { return a.terminal && inForeground(a.in) }
 
 // It is 0 if this process does not own the input of the terminal.
 func (a *app) typedBytes() int {
 	if !a.present() {
 		return 0
 	}
-	return tty.Waiting(a.in)
+	return waitingBytes(a.in)
 }
 
 // An error of unknown type is a usage error before the command runs. After that it comes from the environment, for example the
@@ -209,7 +208,19 @@ func (a *app) sayNotes(notes []string) {
 
 func flagError(c *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return unknownFlag(c, missing)
+		if before := c.Flags().Args(); c.HasSubCommands() && len(before) > 0 { // the flag may be of a command that does not exist
+			return unknownName(c, "hone ", "command", before[0], before)
+		}
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		meant := near.Name(missing.GetSpecifiedName(), known)
+		switch {
+		case meant != "" && missing.GetSpecifiedShortnames() == "":
+			return failure.UsageOf(err, "did you mean --"+meant+"?")
+		case !c.HasParent():
+			return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)
+		}
+		return err
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && bare.GetSpecifiedName() == "html" {
 		return failure.UsageOf(err, "hone show --html run.html")
@@ -223,20 +234,14 @@ func flagError(c *cobra.Command, err error) error {
 	switch kind := f.Value.Type(); {
 	case kind == "duration" && notInt == nil:
 		return failure.Usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
-	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
+	case kind == "duration":
+		return failure.Usage(fmt.Sprintf("--%s %s is not a duration", f.Name, bad.GetValue()), config.DurationHint)
+	case errors.Is(err, strconv.ErrRange):
+		return failure.Usage(fmt.Sprintf("--%s %s is too large", f.Name, bad.GetValue()), helpFor(c))
+	case strings.HasPrefix(kind, "int"):
 		return failure.Usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
-	}
-	return err
-}
-
-func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
-	var known []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
-		return failure.UsageOf(err, "did you mean --"+meant+"?")
-	}
-	if !c.HasParent() {
-		return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)
+	case kind == "float64":
+		return failure.Usage(fmt.Sprintf("--%s %s is not a number", f.Name, bad.GetValue()), fmt.Sprintf("--%s 2.50", f.Name))
 	}
 	return err
 }

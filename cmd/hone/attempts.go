@@ -194,16 +194,7 @@ func typedFlags(fs *pflag.FlagSet) (args []string) {
 func (a *app) takeCommand() *cobra.Command {
 	var dir string
 	var output outputFlags
-	c := &cobra.Command{
-		Use:   "take RUN",
-		Short: "apply the result of another attempt",
-		Long: `take applies the changes of another attempt of --attempts. RUN is the attempt's run, as hone show names it; it
-may have failed. If an attempt is applied already, take undoes that first. Both are one change, in a new run,
-which hone undo can undo.
-
-If you have changed one of the files since, take changes nothing and exits with status 4.`,
-		Example: `  hone show last
-  hone take 3f9c2a`,
+	c := helped("take", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return failure.Usage("take needs one RUN, the run of an attempt", "hone show"+dirFlag(c)+" lists the attempts of the last run")
@@ -211,7 +202,7 @@ If you have changed one of the files since, take changes nothing and exits with 
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.take(c.Context(), dir, args[0], output) },
-	}
+	})
 	registerDir(c, &dir)
 	output.register(c)
 	return c
@@ -226,11 +217,18 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 		return err
 	}
 	defer home.Close()
-	found, err := attempts.Find(home, ref)
-	if err != nil {
-		return a.noAttempt(home, ref, err)
-	}
 	root := home.Workspace()
+	found, err := attempts.Find(home, ref)
+	if missing, ok := errors.AsType[*journal.NotFoundError](err); ok {
+		why := fmt.Sprintf("no attempt here is called %q", ref)
+		if n := len(missing.Matches); n > 0 {
+			why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
+		}
+		return failure.Usage(why, "hone show"+failure.Elsewhere(root)+" lists the attempts of the last run")
+	}
+	if err != nil {
+		return err
+	}
 	if applied, err := found.IsApplied(ctx, home); err != nil {
 		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+failure.Elsewhere(root))
 	} else if applied {
@@ -261,16 +259,4 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	defer s.Close()
 	_, err = a.drive(ctx, s, output)
 	return err
-}
-
-func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
-	var missing *journal.NotFoundError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	why := fmt.Sprintf("no attempt here is called %q", ref)
-	if n := len(missing.Matches); n > 0 {
-		why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
-	}
-	return failure.Usage(why, "hone show"+failure.Elsewhere(home.Workspace())+" lists the attempts of the last run")
 }

@@ -225,6 +225,7 @@ func TestAttemptsShareABudget(t *testing.T) {
 func TestAttemptsKilled(t *testing.T) {
 	skipShort(t)
 	skipRace(t)
+	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		for at := 1; at <= 3; at++ {
 			t.Run(fmt.Sprintf("%v at request %d", signal, at), func(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/findings"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/git"
@@ -36,21 +35,7 @@ type checkFlags struct {
 
 func (a *app) checkCommand() *cobra.Command {
 	var f checkFlags
-	c := &cobra.Command{
-		Use:   "check",
-		Short: "run the check once, and show what it finds",
-		Long: `check runs the check of .config/hone.toml, or that of --check, once, behind the same walls as in a loop. It prints
-one line for each finding, grouped by file. It asks no model, needs no key, and records no run.
-
-It exits with 0 if the check passes, 1 if it fails, 2 if there is no check or it is not trusted, and 5 if it cannot
-run. With --as bork it is a correctness checker: it prints the findings as JSON for Bork, and exits with 0, 1 or 2.
-
-With --hook claude or codex it is the Stop hook of that agent: while the check fails, the agent goes back to work with
-the findings, at most --hook-times in a row and never twice with the same ones. hone init skill writes the settings.`,
-		Example: `  hone check
-  hone check --check "go vet ./... && go test ./..." -v
-  hone check --json | jq -r '.findings[] | "\(.file):\(.line)"'
-  hone check --sarif hone.sarif`,
+	c := helped("check", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := f.valid()
@@ -68,7 +53,7 @@ the findings, at most --hook-times in a row and never twice with the same ones. 
 			}
 			return err
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	f.register(c)
 	return c
@@ -130,11 +115,38 @@ func (a *app) check(ctx context.Context, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	r := findings.Result{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
-	if err := a.printFindings(r, o.Root, f); err != nil {
+	r := checkResult{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
+	if f.sarif != "" {
+		err = a.writeSARIF(r, o.Root, f.sarif)
+	}
+	switch { // a SARIF file that cannot be written does not keep the findings from the user
+	case f.sarif == "-":
+	case f.json:
+		err = cmp.Or(err, r.JSON(a.out))
+	case f.as != "":
+		err = cmp.Or(err, r.Bork(a.out))
+	default:
+		err = cmp.Or(err, r.Text(a.out, f.verbose))
+	}
+	if err != nil {
 		return err
 	}
-	return a.endCheck(r, f, hints)
+	a.exit = r.Exit()
+	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
+		a.exit = borkFailed
+	}
+	if r.Broken() {
+		a.say("error", "the check could not run")
+	}
+	if !f.quiet && f.as == "" {
+		a.sayPlain("%s (%s)", r.Summary(), render.Duration(r.Took))
+	}
+	if a.exit != 0 && f.as == "" {
+		for _, hint := range hints {
+			a.say("hint", strings.TrimSpace(failure.NoticeText(hint)))
+		}
+	}
+	return nil
 }
 
 func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, err error) {
@@ -166,7 +178,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Walls, err = harness.ResolveWalls(v, o.Root); err != nil {
 		return o, err
 	}
-	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
+	if o.Walls.Absent = o.Walls.Wall == sandbox.Auto && !a.host().HasWalls(); o.Walls.Absent {
 		a.sayPlain("walls: %s", harness.NoWallsHere)
 	}
 	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, config.Send.In(file.Shared()), file.Variables(), a.environ)
@@ -180,22 +192,6 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 			a.sayPlain("%s", note)
 		}
 	}
-}
-
-// A SARIF file that cannot be written does not keep them from the user.
-func (a *app) printFindings(r findings.Result, root string, f checkFlags) (err error) {
-	if f.sarif != "" {
-		err = a.writeSARIF(r, root, f.sarif)
-	}
-	switch {
-	case f.sarif == "-":
-		return err
-	case f.json:
-		return cmp.Or(err, r.JSON(a.out))
-	case f.as != "":
-		return cmp.Or(err, r.Bork(a.out))
-	}
-	return cmp.Or(err, r.Text(a.out, f.verbose))
 }
 
 // It is asked before the check runs, which may take an hour. It leaves no file behind, and does not open a pipe.
@@ -219,7 +215,7 @@ func probeSARIF(name string) error {
 }
 
 // Its paths are relative to the top of the repository, as code scanning wants them.
-func (a *app) writeSARIF(r findings.Result, root, name string) error {
+func (a *app) writeSARIF(r checkResult, root, name string) error {
 	prefix := ""
 	if top, err := git.Root(root); err == nil {
 		if rel, err := filepath.Rel(top, root); err == nil && rel != "." {
@@ -235,25 +231,6 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 	}
 	if err != nil {
 		return &failure.Error{Kind: hone.KindFailed, Why: "the SARIF file could not be written", Err: err, Hint: "name another file after --sarif"}
-	}
-	return nil
-}
-
-func (a *app) endCheck(r findings.Result, f checkFlags, hints []hone.Notice) error {
-	a.exit = r.Exit()
-	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
-		a.exit = borkFailed
-	}
-	if r.Broken() {
-		a.say("error", "the check could not run")
-	}
-	if !f.quiet && f.as == "" {
-		a.sayPlain("%s (%s)", r.Summary(), render.Duration(r.Took))
-	}
-	if a.exit != 0 && f.as == "" {
-		for _, hint := range hints {
-			a.say("hint", strings.TrimSpace(failure.NoticeText(hint)))
-		}
 	}
 	return nil
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/check/reader"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
@@ -30,23 +28,7 @@ import (
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "print the script that completes hone's command lines in a shell",
-		Long: `completion prints a script with which Tab completes commands, flags, runs and models. SHELL is bash, zsh, fish or
-powershell. make install installs the scripts for the first three.
-
-For bash, which needs its package bash-completion, and for fish:
-
-  hone completion bash >~/.local/share/bash-completion/completions/hone
-  hone completion fish >~/.config/fish/completions/hone.fish
-
-For zsh, name a directory of $fpath. For PowerShell, add the output to your $PROFILE:
-
-  hone completion zsh >"${fpath[1]}/_hone"
-  hone completion powershell >>$PROFILE
-
-It works in each new shell.`,
+	return helped("completion", &cobra.Command{
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			hint := "hone completion bash, zsh, fish or powershell"
@@ -70,7 +52,7 @@ It works in each new shell.`,
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
 		},
-	}
+	})
 }
 
 // To complete, hone only reads: it asks nothing, records no trust and runs nothing of the folder.
@@ -81,13 +63,28 @@ func (a *app) completeWords(c *cobra.Command) {
 	case "take":
 		c.ValidArgsFunction = a.completeAttempt
 	case "trust":
-		c.ValidArgsFunction = a.completeRunOrDir
+		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			words, directive := a.completeRun(c, args, word)
+			if len(args) == 0 && len(words) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault // files
+			}
+			return words, directive
+		}
 	case "eval":
 		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
-		c.ValidArgsFunction = withTopics(c.ValidArgsFunction)
+		commands := c.ValidArgsFunction
+		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			words, directive := commands(c, args, word)
+			for _, t := range topics() {
+				if len(args) == 0 && strings.HasPrefix(t.Name(), word) {
+					words = append(words, cobra.CompletionWithDesc(t.Name(), t.Short))
+				}
+			}
+			return words, directive
+		}
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
 	for _, sub := range c.Commands() {
@@ -160,7 +157,7 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	r, err := recorded.Open(c.Flag("dir").Value.String(), runArg(args))
+	r, err := report.Open(c.Flag("dir").Value.String(), runArg(args))
 	if err != nil {
 		return nil, directive
 	}
@@ -172,7 +169,7 @@ func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		for _, choice := range choices {
-			if value := answer.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
+			if value := report.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
 				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.About()), descriptionColumns)))
 			}
 		}
@@ -192,7 +189,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 		return nil, directive
 	}
 	for _, id := range slices.Backward(ids) {
-		r, err := recorded.Read(home, id)
+		r, err := report.Read(home, id)
 		if err != nil || len(r.Past.Attempts()) == 0 {
 			continue
 		}
@@ -203,15 +200,6 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 			}
 		}
 		break
-	}
-	return words, directive
-}
-
-// It proposes files if no run begins with the word.
-func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	words, directive := a.completeRun(c, args, word)
-	if len(args) == 0 && len(words) == 0 {
-		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return words, directive
 }
@@ -294,16 +282,4 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 		names = append(names, "command/"+name)
 	}
 	return names
-}
-
-func withTopics(commands cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		words, directive := commands(c, args, word)
-		for _, t := range topics() {
-			if len(args) == 0 && strings.HasPrefix(t.Name(), word) {
-				words = append(words, cobra.CompletionWithDesc(t.Name(), t.Short))
-			}
-		}
-		return words, directive
-	}
 }

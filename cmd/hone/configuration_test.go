@@ -12,7 +12,6 @@ import (
 	"text/template"
 
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/manual"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -28,7 +27,7 @@ var update = flag.Bool("update", false, "write docs/configuration.md")
 func TestConfigurationPage(t *testing.T) {
 	const path = "../../docs/configuration.md"
 	page, err := template.New("configuration.md.tmpl").Funcs(template.FuncMap{
-		"topic":     func(name string) string { return render.Fill(topicText(t, name), manual.Columns) },
+		"topic":     func(name string) string { return render.Fill(topicText(t, name), helpColumns) },
 		"opens":     settingsThatOpen,
 		"loopFlags": loopFlagRows,
 	}).ParseFiles("testdata/configuration.md.tmpl")
@@ -104,7 +103,7 @@ func loopFlagRows() string {
 	loops := map[row][]string{}
 	for _, c := range (&app{}).groups()[0].commands {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			name, meaning := manual.Flag(f)
+			name, meaning := flagRow(f)
 			if r := (row{cell(name), cell(meaning)}); !f.Hidden {
 				loops[r] = append(loops[r], c.Name())
 			}

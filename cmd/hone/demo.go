@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/internal/config"
+	"hone/internal/git"
 	"hone/loop"
 	"hone/loop/fix"
 )
@@ -24,17 +24,12 @@ var sample embed.FS
 
 func (a *app) demoCommand() *cobra.Command {
 	var output outputFlags
-	c := &cobra.Command{
-		Use:   "demo",
-		Short: "run a loop on a small sample project, with scripted replies",
-		Long: `demo makes a small project in a new directory and runs fix on it, as hone fix does on yours. It needs no key and no
-network: scripted replies take the place of a model. The first round leaves findings, and the second one passes. It
-then says how to look at the run, and what to type for your own project.`,
+	c := helped("demo", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.demo(c.Context(), output)
 		},
-	}
+	})
 	output.register(c)
 	return c
 }
@@ -86,16 +81,16 @@ func writeSample(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	for _, args := range [][]string{
-		{"init", "--quiet", "--initial-branch=main"},
-		{"add", "--all"},
-		{"-c", "user.name=hone", "-c", "user.email=hone@localhost", "-c", "commit.gpgSign=false", "commit", "--quiet", "--message=a little project"},
-	} {
-		c := exec.CommandContext(ctx, "git", args...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
-		}
+	g, err := git.Find(dir)
+	if err != nil {
+		return err
+	}
+	repo, err := g.Init(ctx, dir)
+	if err == nil {
+		_, err = repo.Commit(ctx, git.Commit{Subject: "a little project"})
+	}
+	if err != nil {
+		return err
 	}
 	replies, err := sample.ReadFile("demo/replies.script")
 	if err != nil {

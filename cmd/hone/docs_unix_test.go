@@ -102,6 +102,7 @@ func scriptOf(page string) string {
 //	workflow FILE               FILE is a workflow that gives hone's action only inputs that it has
 func TestDocs(t *testing.T) {
 	skipShort(t)
+	t.Parallel()
 	runScripts(t, "testdata/docs/*.txtar", map[string]func(*testscript.TestScript, bool, []string){
 		"block":    func(ts *testscript.TestScript, _ bool, args []string) { runBlock(t, ts, args) },
 		"shows":    func(ts *testscript.TestScript, _ bool, args []string) { shows(t, ts, args[0]) },
@@ -208,6 +209,7 @@ func yamlTexts(ts *testscript.TestScript, _ bool, args []string) {
 // configuration that no script uses by the decoder, and a program by the compiler.
 func TestDocsBlocks(t *testing.T) {
 	skipDocs(t)
+	t.Parallel()
 	scripts, err := filepath.Glob("testdata/docs/*")
 	if err != nil {
 		t.Fatal(err)

@@ -9,26 +9,19 @@ import (
 
 	"hone/cmd/hone/doctor"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/internal/config"
 	"hone/internal/render"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
 	var o doctor.Options
-	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "check what hone needs: git, keys, provider, disk, walls",
-		Long: `doctor looks for what would make a run fail, in the order in which a run needs it: git, the configuration,
-the check, keys (never shown), the disk, the provider and the walls. It asks the providers of the models
-that a run would use, at no cost, and builds the walls that a run would get.
-
---full tries to cross every wall that works here, in more than 30 ways each. That takes some seconds.`,
+	c := helped("doctor", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.doctor(c.Context(), o)
 		},
-	}
+	})
 	registerDir(c, &o.Dir)
 	o.Typed = config.Values{}
 	c.Flags().SetNormalizeFunc(wallToo)
@@ -39,7 +32,7 @@ that a run would use, at no cost, and builds the walls that a run would get.
 }
 
 func (a *app) doctor(ctx context.Context, o doctor.Options) error {
-	if last, err := recorded.Open(o.Dir, "last"); err == nil {
+	if last, err := report.Open(o.Dir, "last"); err == nil {
 		if !last.Working {
 			a.say("note", last.Incomplete())
 		}

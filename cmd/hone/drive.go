@@ -12,16 +12,12 @@ import (
 	"syscall"
 
 	"hone"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/history"
@@ -60,7 +56,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	notify := a.notifier(h, func(text string) { questions.Say("hone: note: %s", text) })
 	if o.ack {
 		var stop func()
-		ctx, stop = feed.Await(ctx, r, a.in)
+		ctx, stop = awaitAcks(ctx, r, a.in)
 		defer stop()
 	}
 	reply := a.connect(h, r, s, o)
@@ -113,7 +109,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 
 func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Account {
 	start, _ := built.Run.Past().First().Payload.(hone.Start)
-	ended := report.Ending(&recorded.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
+	ended := report.Ending(&report.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
 	columns, _ := a.outExtent()
 	if o.json {
 		columns = 0
@@ -152,7 +148,7 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 
 // It is nil if the configuration has none, or if the user does not trust it. A new run has asked for that trust. A resumed run
 // reads nothing else of the configuration, and does not ask.
-func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifier {
+func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 	file, err := config.Load(h.Dir)
 	if err != nil {
 		note(err.Error())
@@ -168,7 +164,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifie
 		return nil
 	}
 	env := append(sandbox.OwnEnviron(sandbox.CleanEnv(a.environ, harness.KeyVariables()), h.Dir), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
-	return &feed.Notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
+	return &notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
 }
 
 // --json reserves stdout for events.
@@ -197,7 +193,7 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 	r.Journal.Observe(history.Observer(func(e history.Event) {
 		s.Show(e)
 		if o.json || a.log != nil {
-			line := feed.Line(e)
+			line := eventLine(e)
 			if o.json {
 				fmt.Fprintf(a.out, "%s\n", line)
 			}
@@ -218,9 +214,9 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(
 		environ := sandbox.OwnEnviron(a.environ, h.Dir)
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits, p.Declined = waits, declined
-		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, environ, a.redactKnown(text)) }
+		p.Present, p.Page = a.present, func(text string) error { return showInPager(os.Stderr, environ, a.redactKnown(text)) }
 		p.Edit = func(path string, content []byte) ([]byte, error) {
-			return tty.Edit(a.in, environ, history.ScratchPrefix(h.ID()), path, content)
+			return editText(a.in, environ, history.ScratchPrefix(h.ID()), path, content)
 		}
 		human = p
 	}
@@ -231,7 +227,7 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(
 		human = hone.Never{Others: human}
 	}
 	if len(a.given) > 0 {
-		return answer.Human{Run: h.ID(), Given: a.given, Others: human}
+		return answering{Run: h.ID(), Given: a.given, Others: human}
 	}
 	return human
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"hone/group"
 	"hone/harness/runs"
 	"hone/internal/config"
+	"hone/internal/render"
 	"hone/loop"
 )
 
@@ -34,42 +36,9 @@ type evalFlags struct {
 	keep, json, verbose, trust bool
 }
 
-const evalHelp = `eval runs a loop on each case of a file, with each model, several times. It prints how often each model
-passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
-and the check that decides. Each try is a separate run, in a copy of the tree in your cache directory; the
-project itself is not changed.
-
-  [defaults]                     # for all cases
-  check = "make test"
-  args = ["--rounds", "3"]       # flags of the loop
-
-  [cases.slug]
-  commit = "v1.2"                # or files = "DIR", or run = "RUN", with its task and check
-  task = "runs of spaces become one dash"
-  loop = "implement"             # fix (default), task, implement, reconcile or improve
-  judge = "make hidden"          # must pass, too
-  judge-files = "hidden"         # copied over the tree for the judge; no model sees them
-  needs = ["node"]               # else the case is skipped
-
-eval records results in CASES.results.jsonl next to the file, or in the file of --output. After a stop, the
-same command continues, and pays for nothing twice. If you add tries, models or cases, it runs only what is
-new. A case that you change runs again. The limits of eval apply to all tries together.
-
-FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
---net and --base-url, work only after -- and not in the file. docs/eval.md explains the tables.
-
-Exit status: 0 if every try has a result, passed or not; 2 usage; 3 a limit is reached; 5 some tries could not
-run; 130 interrupted.`
-
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
-	c := &cobra.Command{
-		Use:   "eval CASES.toml -m MODEL… [-- FLAGS]",
-		Short: "compare models on your own cases",
-		Long:  evalHelp,
-		Example: `  hone eval cases.toml -m openai/gpt-5.4 -m anthropic/claude-sonnet-5 --times 3
-  hone eval cases.toml -m ollama/qwen3-coder --times 5 --at 2 --parallel 2 --max-time 8h
-  hone eval cases.toml -m openai/qwen3-coder -- --base-url http://127.0.0.1:8080/v1`,
+	c := helped("eval", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 || c.ArgsLenAtDash() == 0 || c.ArgsLenAtDash() != 1 && len(args) > 1 {
 				return failure.Usage("eval needs one file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
@@ -83,7 +52,7 @@ func (a *app) evalCommand() *cobra.Command {
 			a.trust, f.typed = f.trust, args[1:]
 			return a.eval(c.Context(), f, args[0])
 		},
-	}
+	})
 	f.register(c.Flags())
 	return c
 }
@@ -141,7 +110,15 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	}
 	p := &plan{path: path, Evaluation: &eval.Evaluation{Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime},
-		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}}
+		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error {
+			if !f.json {
+				return nil
+			}
+			return json.NewEncoder(a.out).Encode(struct {
+				Type string `json:"type"`
+				eval.Result
+			}{"try", r})
+		}}}
 	if p.suite, err = eval.Load(file, names); err == nil {
 		err = p.suite.Select(f.cases)
 	}
@@ -165,7 +142,11 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 		}
 		return casesError(err)
 	}
-	a.announce(p, f)
+	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
+	if recorded := len(p.Record.Of(p.tries)); recorded > 0 {
+		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
+	}
+	fmt.Fprintln(a.err, text)
 	stopped, err := p.Run(ctx, p.tries)
 	return a.report(ctx, f, p, stopped, err)
 }
@@ -199,10 +180,15 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 	if err != nil {
 		return err
 	}
-	k, ok := evalLoop(c, base)
-	if !ok {
+	name, all := c.Loop, evalLoops()
+	if c.Run != "" {
+		name = base.Start.Loop
+	}
+	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })
+	if i < 0 || c.Loop != "" && c.Loop != name {
 		return p.suite.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which eval cannot repeat", base.Start.Loop), "remove loop, or name another run")
 	}
+	k := all[i]
 	if err := cmp.Or(a.checkTypedArgs(k, f.typed), a.checkFileArgs(p.suite, c, k)); err != nil {
 		return err
 	}
@@ -229,7 +215,11 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 			continue // the key of the model is not needed
 		}
 		if err := a.prepareJob(ctx, f, p, job, k); err != nil {
-			return aboutJob(job, err)
+			at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
+			if f, ok := failure.Explain(err, ""); ok {
+				return &failure.Error{Kind: f.Kind, Why: at + f.Error(), Hint: f.Hint}
+			}
+			return fmt.Errorf("%s%w", at, err)
 		}
 	}
 	return nil
@@ -253,12 +243,4 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 		args = append(args, "--check", c.Check)
 	}
 	return slices.Concat(args, c.Args, typed, again), nil
-}
-
-func aboutJob(job *eval.Job, err error) error {
-	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
-	if f, ok := failure.Explain(err, ""); ok {
-		return &failure.Error{Kind: f.Kind, Why: at + f.Error(), Hint: f.Hint}
-	}
-	return fmt.Errorf("%s%w", at, err)
 }

@@ -89,20 +89,6 @@ func evalLoops() (all []loop.Kind) {
 	return all
 }
 
-// It is false if no case can use the loop of the run.
-func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
-	name := c.Loop
-	if c.Run != "" {
-		name = base.Start.Loop
-	}
-	all := evalLoops()
-	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })
-	if i < 0 || c.Loop != "" && c.Loop != name {
-		return loop.Kind{}, false
-	}
-	return all[i], true
-}
-
 // All that its loop would check is checked before anything is sent: flags, configuration, trust and the model's key.
 func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
 	top := filepath.Join(p.Cache, "tree")
@@ -111,6 +97,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	}
 	defer clone.Remove(top)
 	here, err := os.Getwd()
+	if err == nil {
+		err = os.Setenv(sandbox.Origin, job.Base.Origin)
+	}
 	if err == nil {
 		err = os.Chdir(filepath.Join(top, filepath.Base(job.Base.Origin))) // as the run will be; no other goroutine runs yet
 	}
@@ -127,8 +116,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	if err := a.host().Trusted(ctx, n); err != nil {
 		return err
 	}
-	if job.Env = a.environ; n.Digest() != "" || len(n.Programs) > 0 {
-		job.Env = append(sandbox.CleanEnv(a.environ, []string{"HONE_TRUST"}), "HONE_TRUST="+trustedBy(a.env("HONE_TRUST"), n))
+	job.Env = append(sandbox.CleanEnv(a.environ, []string{sandbox.Origin}), sandbox.Origin+"="+job.Base.Origin)
+	if n.Digest() != "" || len(n.Programs) > 0 {
+		job.Env = append(sandbox.CleanEnv(job.Env, []string{"HONE_TRUST"}), "HONE_TRUST="+trustedBy(a.env("HONE_TRUST"), n))
 	}
 	return nil
 }
@@ -140,15 +130,29 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		args = k.Rewrite(args)
 	}
 	c := a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, lf *loopFlags, args []string) error {
-		limits, needs, err := a.checkStart(ctx, k, l, lf, c.Flags().Changed, args)
+		in, err := a.input(k, l, lf, c.Flags().Changed, args)
+		if err != nil {
+			return err
+		}
+		defer in.Tree.Close()
+		limits, err := l.Resolve(ctx, in)
+		if err == nil {
+			n, err = a.startNeeds(in.Root, in.File, in.Flags, k)
+		}
+		if err == nil {
+			err = a.host().CanOpen(l) // which asks no model
+		}
 		if err != nil {
 			return err
 		}
 		if err := loop.CheckOfCopies(l.Shared().Check, job.Base.Origin, ".", "tries"); err != nil {
 			return err
 		}
-		n, job.Limits = needs, group.LimitsOf(limits)
-		job.JudgeWall = judgeWall(l.Shared().Walls)
+		job.Limits = group.LimitsOf(limits)
+		job.JudgeWall = []string{"--sandbox", string(l.Shared().Walls.Wall)} // the network stays off
+		if l.Shared().Walls.Absent {
+			job.JudgeWall[1] = string(sandbox.NoWall)
+		}
 		if !k.Modelless && config.Metric.In(l.Shared().Values) == "" { // those runs look at their check themselves
 			job.Check = l.Shared().Check
 		}
@@ -163,54 +167,11 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 	return n, c.ExecuteContext(ctx)
 }
 
-// The network stays off.
-func judgeWall(w loop.WallSettings) []string {
-	if w.Absent {
-		return []string{"--sandbox", string(sandbox.NoWall)}
-	}
-	return []string{"--sandbox", w.Wall}
-}
-
-// It asks no model and writes nothing.
-func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (limits hone.Limits, n harness.Needs, err error) {
-	in, err := a.input(k, l, f, changed, args)
-	if err != nil {
-		return limits, n, err
-	}
-	defer in.Tree.Close()
-	if limits, err = l.Resolve(ctx, in); err != nil {
-		return limits, n, err
-	}
-	if n, err = a.startNeeds(in.Root, in.File, in.Flags, k); err != nil {
-		return limits, n, err
-	}
-	return limits, n, a.host().CanOpen(l)
-}
-
-func (a *app) announce(p *plan, f evalFlags) {
-	recorded := len(p.Record.Of(p.tries))
-	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
-	if recorded > 0 {
-		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
-	}
-	fmt.Fprintln(a.err, text)
-}
-
 func countOf(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
-}
-
-func (a *app) printResult(f evalFlags, r eval.Result) error {
-	if !f.json {
-		return nil
-	}
-	return json.NewEncoder(a.out).Encode(struct {
-		Type string `json:"type"`
-		eval.Result
-	}{"try", r})
 }
 
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -38,31 +38,7 @@ type exportFlags struct {
 
 func (a *app) exportCommand() *cobra.Command {
 	var f exportFlags
-	c := &cobra.Command{
-		Use:   "export [RUN] -o FILE",
-		Short: "write a run to one file, to continue it elsewhere or to trace it",
-		Long: `export writes a run to one file: what it recorded, and the contents of the files that it saw and wrote,
-committed or not. hone import reads the file on another machine. RUN is an id from hone runs, a unique
-prefix of one, or "last", the default. If the run is still working, the file has what is recorded so far.
-
-The file contains your code, the prompts and the replies. It does not contain files that are withheld from
-models, such as .env, files that are larger than [undo] max-file, or files that git ignores, unless the run
-wrote them. Only you can read it. FILE may be - for standard output. export overwrites no file without --force.
-
---redacted is for a report about hone. The file then has no contents of files, prompts, replies, commands,
-output, findings or settings. In place of each such text it has the number of its bytes, and a MAC by which
-equal texts can be recognized; the key is not in the file. It still has the names, sizes and SHA-256 of all
-files, the names of models and tools, numbers, times, and how steps and rounds ended. Such a run can be
-imported and shown, but not resumed, undone or replayed.
-
---otlp writes a trace instead, in the JSON form of OTLP with OpenTelemetry's conventions for generative AI: the
-run, its rounds, the calls of models and tools, the checks, with tokens and cost. The trace has the names of models
-and tools, but no texts, unless you add --texts: then it has what models wrote, the arguments and results of tools,
-and what checks printed. Ids are derived from the run's, so a second export is the same.`,
-		Example: `  hone export last -o run.hone
-  hone export last --redacted -o report.hone
-  hone export last -o - | ssh build 'cd project && hone import -'
-  hone export last --otlp - | curl -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces`,
+	c := helped("export", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -75,7 +51,7 @@ and what checks printed. Ids are derived from the run's, so a second export is t
 			}
 			return a.export(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `FILE` to write, or - for standard output")
 	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
@@ -91,7 +67,7 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 	if err := checkFree(f.otlp, f.force); err != nil {
 		return err
 	}
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -110,14 +86,25 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 }
 
 func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
-	if err := a.checkOutput(f, ref); err != nil {
-		return err
-	}
-	home, run, err := recorded.Find(f.dir, ref)
+	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return err
 	}
-	dir := home.Workspace()
+	again := "hone export " + ref + failure.Elsewhere(dir) + " -o run.hone"
+	switch { // before anything is read
+	case f.output == "":
+		return failure.Usage("export needs a file to write", again)
+	case f.output == "-" && a.outTerminal:
+		return failure.Usage("a bundle is not for a terminal", again)
+	}
+	if err := checkFree(f.output, f.force); err != nil {
+		return err
+	}
+	home, run, err := report.Find(f.dir, ref)
+	if err != nil {
+		return err
+	}
+	dir = home.Workspace()
 	home.Close()
 	x, err := runs.OpenExport(ctx, dir, run)
 	if err != nil {
@@ -158,22 +145,6 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 		_, secret := guard.Withheld(path, content)
 		return secret
 	})
-}
-
-// It comes before anything is read.
-func (a *app) checkOutput(f exportFlags, ref string) error {
-	dir, err := filepath.Abs(f.dir)
-	if err != nil {
-		return err
-	}
-	again := "hone export " + ref + failure.Elsewhere(dir) + " -o run.hone"
-	switch {
-	case f.output == "":
-		return failure.Usage("export needs a file to write", again)
-	case f.output == "-" && a.outTerminal:
-		return failure.Usage("a bundle is not for a terminal", again)
-	}
-	return checkFree(f.output, f.force)
 }
 
 func checkFree(name string, force bool) error {

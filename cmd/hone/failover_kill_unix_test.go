@@ -27,6 +27,7 @@ import (
 // resumes it. The other provider must go on, no recorded reply may be paid for again,
 // and the budget must hold.
 func TestKillAroundFailover(t *testing.T) {
+	t.Parallel()
 	template := killedRepository(t)
 	config := filepath.Join(template, ".config", "hone.toml")
 	if err := os.Mkdir(filepath.Dir(config), 0o755); err != nil {

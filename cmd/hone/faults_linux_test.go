@@ -12,6 +12,7 @@ import (
 func TestFaultKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
+	t.Parallel()
 	compareKilledRuns(t, 2, func(t *testing.T) killableRun {
 		b := newPhaseProject(t, sandbox.Hidden, true)
 		return killableRun{args: b.args, run: func(args ...string) *exec.Cmd { return b.command("", args...) }, state: b.outcome,

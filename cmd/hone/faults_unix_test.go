@@ -31,6 +31,7 @@ import (
 // was not killed, and each kill may cost at most one more model call.
 func TestFaultKill(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	template := killedRepository(t)
 	t.Run("reconcile", func(t *testing.T) {
 		compareKilledRuns(t, 12, func(t *testing.T) killableRun {
@@ -161,6 +162,7 @@ func (w taskRun) command(args ...string) *exec.Cmd {
 // TestFaultTrickle: if a provider sends its response in small pieces, the run
 // does not wait longer than the limit for a complete response.
 func TestFaultTrickle(t *testing.T) {
+	t.Parallel()
 	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
 	if err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))), os.Mkdir(filepath.Join(v.dir, ".config"), 0o755),
 		os.WriteFile(filepath.Join(v.dir, ".config", "hone.toml"), []byte("[model]\nattempts = 1\nidle-timeout = \"1m\"\ntotal-timeout = \"5s\"\n"), 0o644)); err != nil {
@@ -245,7 +247,8 @@ func TestFaultSize(t *testing.T) {
 	}
 }
 
-// memory returns the peak memory of a process in bytes.
+// memory returns the peak memory of a process in bytes. It is at least what the tests themselves had when they started
+// the process, so tests that call it do not run beside those that are parallel.
 func memory(s *os.ProcessState) int64 {
 	most := int64(s.SysUsage().(*syscall.Rusage).Maxrss)
 	if runtime.GOOS == "darwin" {

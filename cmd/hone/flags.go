@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,13 +28,6 @@ type modelFlag []string
 func (m *modelFlag) Set(name string) error { *m = append(*m, name); return nil }
 func (m *modelFlag) String() string        { return strings.Join(*m, " ") }
 func (m *modelFlag) Type() string          { return "string" }
-
-func (m modelFlag) first() string {
-	if len(m) == 0 {
-		return ""
-	}
-	return m[0]
-}
 
 type outputFlags struct {
 	json, ack, verbose, quiet, web bool
@@ -94,26 +86,22 @@ func (f *outputFlags) valid(c *cobra.Command) error {
 }
 
 func (f *loopFlags) valid(c *cobra.Command) error {
-	if err := cmp.Or(f.validAttempts(c), f.output.valid(c)); err != nil {
-		return err
-	}
-	if f.output.ack && config.Attempts.In(f.Values) > 1 {
-		return failure.Usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
-	}
-	return nil
-}
-
-func (f *loopFlags) validAttempts(c *cobra.Command) error {
 	n := config.Attempts.In(f.Values)
-	most := max(1, n)
 	switch {
 	case n < 1 || n > attempts.Most:
 		return failure.Usage(fmt.Sprintf("--attempts must be from 1 to %d", attempts.Most), "hone help "+c.Name())
-	case len(f.models) <= most:
-		config.Model.Before(f.Values, nil, f.models.first())
-		return nil
-	case c.Flags().Lookup("attempts") == nil:
-		return failure.Usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models.first())
+	case len(f.models) > n && c.Flags().Lookup("attempts") == nil:
+		return failure.Usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models[0])
+	case len(f.models) > n:
+		return failure.Usage(fmt.Sprintf("-m is given %d times, but --attempts is %d", len(f.models), n), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
+	case len(f.models) > 0:
+		config.Model.Before(f.Values, nil, f.models[0])
 	}
-	return failure.Usage(fmt.Sprintf("-m is given %d times, but --attempts is %d", len(f.models), most), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
+	if err := f.output.valid(c); err != nil {
+		return err
+	}
+	if f.output.ack && n > 1 {
+		return failure.Usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
+	}
+	return nil
 }

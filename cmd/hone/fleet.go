@@ -21,21 +21,11 @@ import (
 const fleetProgram = "hone-fleet"
 
 func (a *app) fleetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "fleet COMMAND",
-		Short: "run loops in many repositories, on many machines",
-		Long: `fleet runs a loop in each of many repositories, on many machines, within one budget. A Temporal server
-distributes the jobs to workers. If a machine fails, its jobs continue on another one.
-
-hone fleet runs the program hone-fleet, on your PATH or beside hone, with the same arguments. make install, in
-a clone of hone, builds and installs it. hone fleet --help then lists its commands, and docs/fleet.md explains them.`,
-		Example: `  hone fleet dev
-  hone fleet submit jobs.toml --max-cost 50 --parallel 8
-  hone fleet list`,
+	return helped("fleet", &cobra.Command{
 		DisableFlagParsing: true,
 		RunE:               a.fleet,
 		ValidArgsFunction:  completeFleet,
-	}
+	})
 }
 
 // It returns only if that fails, or on systems where a process cannot do that.

@@ -100,7 +100,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 			}
 			defer f.Close()
 			dir := t.TempDir()
-			w, err := wall.Build(t.Context(), kind, sandbox.Policy{Read: workshop.System(), Write: []string{dir},
+			w, err := wall.Build(t.Context(), sandbox.Policy{Wall: kind, Read: workshop.System(), Write: []string{dir},
 				Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: f.ServeConn}}})
 			if err != nil {
 				t.Skip("SKIPPED: ", err)

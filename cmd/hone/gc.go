@@ -37,19 +37,7 @@ const day = 24 * time.Hour
 
 func (a *app) gcCommand() *cobra.Command {
 	var f gcFlags
-	c := &cobra.Command{
-		Use:   "gc",
-		Short: "delete old runs, and free the disk space that only they need",
-		Long: `gc deletes the runs of this directory that ended more than 30 days ago, and everything in .hone that no other run
-needs. Deleted runs cannot be shown, undone or replayed. gc also removes the copies in which attempts of deleted runs
-worked, and changes no other files.
-
---older-than, --keep and --max-size replace the 30 days; each of them deletes runs. gc keeps the newest run, except
-with --keep 0. It keeps runs that can be resumed, except with --unfinished: runs that died, were interrupted, wait for
-an answer, used up their budget, failed, or cannot be read.`,
-		Example: `  hone gc --dry-run
-  hone gc --older-than 7d
-  hone gc --max-size 1GB --keep 20`,
+	c := helped("gc", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := f.collection(c.Flags().Changed)
@@ -58,7 +46,7 @@ an answer, used up their budget, failed, or cannot be read.`,
 			}
 			return a.gc(c.Context(), f, o)
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.olderThan, "older-than", "", "delete runs that ended longer ago than `AGE`, such as 7d, 12h or 0 (default 30d without other limits)")
 	c.Flags().IntVar(&f.keep, "keep", 0, "delete all but the newest N runs")
@@ -105,22 +93,17 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// The attempts of deleted runs worked in these copies. It returns whose they were.
-func collectCopies(done runs.Collected, dryRun bool) ([]string, error) {
-	home, err := journal.FindHomeAt(done.Workspace, done.Home)
-	if err != nil {
-		return nil, err
-	}
-	defer home.Close()
-	return attempts.Collect(home, done.Deleted, dryRun)
-}
-
 func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	done, err := runs.Collect(ctx, f.dir, o)
 	if err != nil {
 		return err
 	}
-	copies, err := collectCopies(done, o.DryRun)
+	home, err := journal.FindHomeAt(done.Workspace, done.Home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	copies, err := attempts.Collect(home, done.Deleted, o.DryRun) // in which attempts of deleted runs worked
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/manual"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/loop/fix"
 )
 
@@ -43,33 +43,20 @@ func (a *app) groups() []section {
 	}
 }
 
+// helpTexts are the topics of hone help, and a text for each command that is no loop.
+//
 //go:embed help
-var topicTexts embed.FS
+var helpTexts embed.FS
 
-func (a *app) groupCommands(root *cobra.Command) {
-	last := ""
-	for _, g := range a.groups() {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for _, c := range g.commands {
-			c.GroupID = g.title
-			root.AddCommand(c)
-		}
-		last = g.title
+// helped adds to a command its use and its help, which help/NAME.md has in the form of those of loops.
+func helped(name string, c *cobra.Command) *cobra.Command {
+	text, err := helpTexts.ReadFile("help/" + name + ".md")
+	if err != nil {
+		panic(err) // it is part of the program
 	}
-	root.AddCommand(topics()...)
-	root.SetHelpCommandGroupID(last)
-}
-
-func (a *app) setHelp(root *cobra.Command) {
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		c.Long = completeTopic(c.Long)
-		columns := manual.Columns
-		if a.outSize != nil {
-			terminal, _ := a.outSize()
-			columns = min(columns, terminal)
-		}
-		fmt.Fprint(a.out, manual.Help(c, columns, a.allFlags))
-	})
+	h := loop.ReadHelp(string(text))
+	c.Use, c.Short, c.Long, c.Example = h.Use, h.Short, h.Long, h.Example
+	return c
 }
 
 func withoutAll(args []string) ([]string, bool) {
@@ -93,7 +80,7 @@ func topics() []*cobra.Command {
 		{"exit-codes", "what exit statuses mean, and what to type next", "exit-codes.txt"},
 		{"models", "how models are named, and the keys that they need", "models.txt"},
 	} {
-		text, err := topicTexts.ReadFile("help/" + t.file)
+		text, err := helpTexts.ReadFile("help/" + t.file)
 		if err != nil {
 			panic(err) // it is part of the program
 		}
@@ -230,6 +217,9 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 		if !c.HasParent() {
 			meant = cmp.Or(otherName(rest[0]), meant)
 		}
+		if what != "command" {
+			meant, _, _ = strings.Cut(meant, " ")
+		}
 		if meant != "" {
 			hint = "did you mean " + before + strings.TrimLeft(commandPath(c)+" "+meant, " ") + "?"
 		}
@@ -237,9 +227,13 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)
 }
 
-// Other programs call it name; empty if there is none.
+// Other programs call it name; empty if there is none. An argument may follow the command.
 func otherName(name string) string {
 	switch strings.ToLower(name) {
+	case "loop": // of code-scribe, whose task files say "loop -p FILE"
+		return "task TASK.toml"
+	case "agent": // of code-scribe
+		return `task "TEXT"`
 	case "status", "list", "ls", "ps", "history":
 		return "runs"
 	case "log", "logs", "diff", "report", "summary":

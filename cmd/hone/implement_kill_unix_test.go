@@ -27,6 +27,7 @@ import (
 // thoughts and logs.
 func TestImplementKilledAtEveryPoint(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	whole := newBuilder(t)
 	if exit, out := whole.hone(t, "", "implement"); exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)

@@ -30,22 +30,7 @@ const defaultImport = "4GB"
 
 func (a *app) importCommand() *cobra.Command {
 	var f importFlags
-	c := &cobra.Command{
-		Use:   "import FILE …",
-		Short: "read a run that was exported",
-		Long: `import reads a run that hone export wrote, verifies it, and stores it in .hone. It changes no other file, runs
-nothing and trusts nothing: hone show and hone replay work at once, and hone resume works after hone trust RUN.
-
-Import the run in a checkout of the commit on which it was exported. hone resume first restores the files as the run
-left them, with uncommitted changes, and continues from there; it does not pay again for recorded replies. If a file
-here has contents that neither the run nor that commit has, resume names it, changes nothing and exits with
-status 4. hone undo undoes what the run changed.
-
-If the run is here already, import adds what it lacks. FILE may be - for standard input. Several files are read in
-order, such as the parts of a run.`,
-		Example: `  hone import run.hone
-  hone trust last
-  hone resume last`,
+	c := helped("import", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return failure.Usage("import takes a FILE, or - for standard input", helpFor(c))
@@ -60,7 +45,7 @@ order, such as the parts of a run.`,
 			}
 			return nil
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than `SIZE`")
 	config.SetRule(c.Flags(), "size>0", "max-size")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,19 +19,12 @@ import (
 )
 
 func (a *app) initCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "init LOOP",
-		Short: "write starter files; never overwrite files",
-		Long: `init writes the starter files of a loop. It keeps files that already exist.
-
-If init recognizes the project's language, it also writes .config/hone.toml, with a check, and with the test
-files that a model may change only with your approval. Both are commented out: nothing is checked or protected
-until you uncomment them. If .config/hone.toml already exists, init prints the lines that you could add.`,
+	c := helped("init", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return failure.Usage("init needs the name of a loop", "hone init fix; or one of: "+loopNames(c))
 		},
-	}
+	})
 	for _, k := range kinds.All() {
 		c.AddCommand(a.initLoopCommand(k))
 	}
@@ -97,12 +89,18 @@ func (a *app) init(root string, starters loop.Starters) error {
 	}
 	next := starters.Next(root)
 	before := a.hasTrustFiles(root)
-	hasConfig, kept, err := a.placeAll(root, files)
-	if err != nil {
-		return err
+	hasConfig, kept := false, false
+	for _, f := range files {
+		existed, err := a.place(root, f.Path, f.Content, "")
+		if err != nil {
+			return err
+		}
+		hasConfig, kept = hasConfig || f.Path == config.HonePath, kept || existed
 	}
-	if err := a.offerConfig(root, found, hasConfig, starters.NeedsCheck); err != nil {
-		return err
+	if !hasConfig && (len(found) > 0 || starters.NeedsCheck) { // the loop's own files may include one
+		if _, err := a.place(root, config.HonePath, []byte(language.Config(found)), ", with the check commented out"); err != nil {
+			return err
+		}
 	}
 	if !before && !kept {
 		if err := a.trustStarters(root); err != nil {
@@ -112,56 +110,35 @@ func (a *app) init(root string, starters loop.Starters) error {
 	if checks := language.Checks(found); checks != "" {
 		next = strings.Replace(next, strconv.Quote(loop.ExampleCheck), language.Quoted(checks), 1)
 	}
-	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
+	_, err := fmt.Fprintf(a.out, "next: %s\n", next)
 	return err
 }
 
 // Links are not followed. What begins with #! can be run.
 func createFile(at, rel string, content []byte) error {
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	mode := fs.FileMode(0o644)
 	if strings.HasPrefix(string(content), "#!") {
 		mode = 0o755
 	}
-	return artifact.Create(root, rel, content, mode)
+	return artifact.Create(at, rel, content, mode)
 }
 
 // Something other than a folder, such as a link, must not be in the way of a file that init writes, or of .config/hone.toml.
 func checkParents(at string, files []loop.File, withConfig bool) error {
-	root, err := os.OpenRoot(at)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	if withConfig {
 		files = append(slices.Clone(files), loop.File{Path: config.HonePath})
 	}
 	for _, f := range files {
-		if err := artifact.CheckParents(root, f.Path); err != nil {
+		if err := artifact.CheckParents(at, f.Path); err != nil {
 			return failure.Usage(fmt.Sprintf("cannot write %s: %v", f.Path, err), "nothing was written; init follows no links")
 		}
 	}
 	return nil
 }
 
-// hasConfig reports whether .config/hone.toml is one of them, and kept whether one of them existed.
-func (a *app) placeAll(root string, files []loop.File) (hasConfig, kept bool, err error) {
-	for _, f := range files {
-		existed, err := a.place(root, f.Path, f.Content)
-		if err != nil {
-			return hasConfig, kept, err
-		}
-		hasConfig, kept = hasConfig || f.Path == config.HonePath, kept || existed
-	}
-	return hasConfig, kept, nil
-}
-
-func (a *app) place(root, rel string, content []byte) (existed bool, err error) {
-	line := "wrote   " + rel
+// about says more of a file that it writes.
+func (a *app) place(root, rel string, content []byte, about string) (existed bool, err error) {
+	line := "wrote   " + rel + about
 	err = createFile(root, rel, content)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -172,21 +149,4 @@ func (a *app) place(root, rel string, content []byte) (existed bool, err error) 
 	}
 	_, err = fmt.Fprintln(a.out, line)
 	return existed, err
-}
-
-// The starter files may include one of the loop's own. Without a language nothing is written unless the loop needs a check.
-func (a *app) offerConfig(root string, ls []language.Language, starter, needsCheck bool) error {
-	if starter || len(ls) == 0 && !needsCheck {
-		return nil
-	}
-	report := "wrote   " + config.HonePath + ", with the check commented out"
-	err := createFile(root, config.HonePath, []byte(language.Config(ls)))
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		report = "kept    " + config.HonePath + ", which already exists"
-	case err != nil:
-		return failure.Of(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
-	}
-	_, err = fmt.Fprintln(a.out, report)
-	return err
 }

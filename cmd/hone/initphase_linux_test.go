@@ -16,12 +16,12 @@ import (
 // builtReply is a scripted reply; builtCall is a tool call of one.
 type (
 	builtReply struct {
-		Text  string      `json:"text,omitempty"`
-		Calls []builtCall `json:"calls,omitempty"`
+		Text  string
+		Calls []builtCall
 	}
 	builtCall struct {
-		Name string            `json:"name"`
-		Args map[string]string `json:"args"`
+		Name string
+		Args map[string]string
 	}
 )
 
@@ -30,6 +30,7 @@ type (
 // service that meets its specification (ruling A12).
 func TestPhaseTemplates(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for template, program := range map[string]string{"go": "go", "node": "npm", "python": "python3"} {
 		t.Run(template, func(t *testing.T) {
 			t.Parallel()
@@ -76,6 +77,7 @@ func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 // TestHealthChecks: lint.log names each problem in the code, with its file.
 func TestHealthChecks(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, c := range []struct {
 		template, program string
 		files             map[string]string
@@ -214,16 +216,23 @@ func sharedCache(t *testing.T, dir string) []string {
 // scriptModel writes replies to a file, and returns the model that gives them.
 func scriptModel(t *testing.T, replies ...builtReply) string {
 	t.Helper()
-	text, err := json.Marshal(replies)
-	if err != nil {
-		t.Fatal(err)
+	var text strings.Builder
+	for _, r := range replies {
+		text.WriteString("=== reply ===\n" + r.Text + "\n")
+		for _, c := range r.Calls {
+			args, err := json.Marshal(c.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&text, "=== call %s ===\n%s\n", c.Name, args)
+		}
 	}
 	f, err := os.CreateTemp(t.TempDir(), "replies")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.Write(text); err != nil {
+	if _, err := f.WriteString(text.String()); err != nil {
 		t.Fatal(err)
 	}
 	return "script/" + f.Name()

@@ -19,15 +19,8 @@ var codexHooks []byte
 
 func (a *app) initSkillCommand() *cobra.Command {
 	var dir string
-	c := &cobra.Command{
-		Use: "skill", Short: "a skill and a Stop hook for Claude Code and Codex", Args: cobra.NoArgs,
-		Long: `init skill writes files for agents that work in this directory: a skill, which tells them when and how to use hone, and a
-Stop hook, which runs the check when they want to stop, and sends them back to work while it fails (hone help check).
-
-    .claude/skills/hone/SKILL.md, .claude/settings.json      for Claude Code
-    .agents/skills/hone/SKILL.md, .codex/hooks.json          for Codex
-
-It keeps files that exist. Both agents ask before they use the hooks of a project.`,
+	c := helped("init-skill", &cobra.Command{
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			at, err := loop.AbsDir(dir)
 			if err != nil {
@@ -43,7 +36,7 @@ It keeps files that exist. Both agents ask before they use the hooks of a projec
 				},
 			})
 		},
-	}
+	})
 	registerDir(c, &dir)
 	return c
 }

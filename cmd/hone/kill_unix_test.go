@@ -32,6 +32,7 @@ import (
 // Only a kill between a request and its record costs one more request.
 func TestKillAtEveryPoint(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	template := killedRepository(t)
 	whole := newVictim(t, template)
 	if exit, out := whole.hone(t, "", reconcileArgs...); exit != 0 {

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 
+	"hone"
 	"hone/cmd/hone/failure"
+	"hone/history"
 	"hone/internal/render"
 )
 
@@ -62,4 +64,17 @@ func (a *app) logLine(line []byte, say func(format string, args ...any)) {
 		say("hone: note: --log: %v; the rest is not in the file; hone show last --json prints it", err)
 		a.log = nil
 	}
+}
+
+// eventLine returns an event as --json prints it: its line in the journal. The
+// last event also contains the exit status, and a question also its digest.
+func eventLine(e history.Event) []byte {
+	line := bytes.TrimSuffix(e.Line(), []byte("}"))
+	switch p := e.Payload.(type) {
+	case hone.End:
+		return fmt.Appendf(nil, `%s,"exit":%d}`, line, failure.ExitStatus(p.Kind))
+	case history.Question:
+		return fmt.Appendf(nil, `%s,"question":"%s"}`, line, p.Digest(e.Run))
+	}
+	return e.Line()
 }

@@ -6,7 +6,7 @@
 // what all commands share: streams, the terminal, the environment. A command parses its
 // flags, asks a package for one thing, and prints it. What needs none of these is in packages
 // below this one: kinds lists the loops, failure words hints and chooses exit statuses,
-// recorded opens a run, screen shows one that works, and report says what one did. This
+// screen shows a run that works, and report opens one and says what it did. This
 // package is larger than others because users type its commands and nothing imports them.
 package main
 
@@ -186,8 +186,24 @@ Start with: hone demo`,
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
-	a.setHelp(root)
-	a.groupCommands(root)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		c.Long = completeTopic(c.Long)
+		columns := helpColumns
+		if a.outSize != nil {
+			terminal, _ := a.outSize()
+			columns = min(columns, terminal)
+		}
+		fmt.Fprint(a.out, helpText(c, columns, a.allFlags))
+	})
+	for _, g := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+		root.SetHelpCommandGroupID(g.title) // the last one
+	}
+	root.AddCommand(topics()...)
 	root.AddCommand(a.manCommand())
 	rejectUnknownTopics(root)
 	rejectUnknownCommands(root)

@@ -138,6 +138,7 @@ func die() {
 //
 // After each script every run that it leaves is replayed ([replayAll]).
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	names := "*"
 	if testing.Short() {
 		names = shortScripts
@@ -266,7 +267,7 @@ func wallWorks(t *testing.T, kind sandbox.Wall) bool {
 	t.Helper()
 	why, tried := walls.Load(kind)
 	if !tried {
-		w, err := wall.Build(context.Background(), kind, sandbox.Policy{Read: workshop.System()})
+		w, err := wall.Build(context.Background(), sandbox.Policy{Wall: kind, Read: workshop.System()})
 		if err == nil {
 			err = w.Close()
 		}

@@ -29,6 +29,7 @@ import (
 func TestNight(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
+	t.Parallel()
 	n := newNight(t)
 	n.print("seed %d, eight hours in %s", n.seed, n.length)
 	t.Run("loops", func(t *testing.T) {

@@ -78,26 +78,25 @@ type passingRun struct {
 // tries each look with each error, otherwise a few.
 func TestErrorsThatPass(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, s := range passingScenes {
 		template, replies := passingTemplate(t), filepath.Join(t.TempDir(), "replies")
 		if err := os.WriteFile(replies, []byte(s.replies), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		start := func(t *testing.T) passingRun {
-			r := passingRun{victim{dir: t.TempDir()}, append(s.args, "-m", "script/"+replies, "--sandbox", "none")}
-			if err := os.CopyFS(r.dir, os.DirFS(template)); err != nil {
-				t.Fatal(err)
-			}
-			return r
-		}
+		args := append(s.args, "-m", "script/"+replies, "--sandbox", "none")
+		start := func(t *testing.T) passingRun { return passingRun{victim{dir: template}, args}.copied(t) }
 		quiet := start(t)
 		before := quiet.state(t)
 		if exit, out := quiet.hone(t, "", quiet.args...); exit != 0 {
 			t.Fatalf("exit status %d\n%s", exit, out)
 		}
 		after := quiet.state(t)
+		killed := start(t)
+		killed.hone(t, "apply", killed.args...)
 
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			injectAll(t, func(t *testing.T, fault *fault) {
 				r := start(t)
 				r.mustSucceed(t, r.faulty(t, fault, r.args...), after, r.args...)
@@ -105,21 +104,31 @@ func TestErrorsThatPass(t *testing.T) {
 			})
 		})
 		t.Run(s.name+" resumed", func(t *testing.T) {
+			t.Parallel()
 			injectAll(t, func(t *testing.T, fault *fault) {
-				r := start(t)
-				r.hone(t, "apply", r.args...)
+				r := killed.copied(t)
 				r.mustSucceed(t, r.faulty(t, fault, "resume", "last"), after)
 				r.mustSucceed(t, r.outcome(t, "undo", "last"), before)
 			})
 		})
 		t.Run(s.name+" undone", func(t *testing.T) {
+			t.Parallel()
 			injectAll(t, func(t *testing.T, fault *fault) {
-				r := start(t)
-				r.mustSucceed(t, r.outcome(t, r.args...), after)
+				r := quiet.copied(t)
 				r.mustSucceed(t, r.faulty(t, fault, "undo", "last"), before, "undo", "last")
 			})
 		})
 	}
+}
+
+// copied returns the same run in a copy of its tree.
+func (r passingRun) copied(t *testing.T) passingRun {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tree")
+	if out, err := exec.Command("cp", "-a", r.dir, dir).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
+	return passingRun{victim{dir: dir}, r.args}
 }
 
 // fault is an error for one look of a process.

@@ -94,6 +94,7 @@ func boundsNeeds(t *testing.T, wall sandbox.Wall) {
 // and a check.
 func TestPhaseBounds(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, wall := range boundsWalls {
 		t.Run(string(wall), func(t *testing.T) {
 			t.Parallel()
@@ -123,6 +124,7 @@ func TestPhaseBounds(t *testing.T) {
 // attempts without walls.
 func TestPhaseBoundsOfAgents(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, wall := range boundsWalls {
 		if (wall == sandbox.Firejail || wall == sandbox.NoWall) && !crashtest.All() {
 			continue

@@ -33,6 +33,7 @@ import (
 func TestKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
+	t.Parallel()
 	for suite, questions := range map[bool]int64{true: 8, false: 9} {
 		t.Run(fmt.Sprintf("suite=%v", suite), func(t *testing.T) {
 			t.Parallel()
@@ -90,6 +91,7 @@ func testKillPhase(t *testing.T, suite bool, questions int64) {
 func TestKillServer(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
+	t.Parallel()
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		for _, end := range []os.Signal{os.Kill, os.Interrupt} {
 			t.Run(fmt.Sprintf("%s/%s", wall, end), func(t *testing.T) {

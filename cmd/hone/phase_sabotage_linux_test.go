@@ -25,6 +25,7 @@ type sabotage struct {
 // reach anything of another party.
 func TestPhaseSabotage(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	for _, tt := range []sabotage{
 		{name: "no HEAD", wall: sandbox.Hidden, build: "rm .git/HEAD"},
 		{name: "no repository", wall: sandbox.Landlock, build: "rm -rf .git"},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/journal"
 	"hone/model"
@@ -41,7 +41,7 @@ func prefixesOf(dir string) (p prefixes, err error) {
 	if err != nil {
 		return p, err
 	}
-	r, err := recorded.Read(home, run)
+	r, err := report.Read(home, run)
 	if err != nil {
 		return p, err
 	}

@@ -21,15 +21,12 @@ import (
 )
 
 func (a *app) promptCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "prompt LOOP",
-		Short: "print the first request of a loop without sending it",
-		Long:  "prompt prints the first request of a loop, with its size and an estimate of its tokens. It sends nothing and writes nothing.",
-		Args:  cobra.NoArgs,
+	c := helped("prompt", &cobra.Command{
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return failure.Usage("prompt needs the name of a loop", "hone prompt fix; or one of: "+loopNames(c))
 		},
-	}
+	})
 	for _, k := range kinds.All() {
 		if l, ok := k.New().(previewer); ok {
 			c.AddCommand(a.promptLoopCommand(k, l))

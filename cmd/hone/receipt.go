@@ -13,7 +13,7 @@ import (
 
 	"hone/check"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -30,20 +30,10 @@ type receiptFlags struct {
 
 func (a *app) receiptCommand() *cobra.Command {
 	var f receiptFlags
-	c := &cobra.Command{
-		Use:   "receipt [RUN]",
-		Short: "print what a run did and what checked it, for others to sign",
-		Long: `receipt prints an in-toto statement about a run: what checked it, what was wrong before and after, which
-models worked on it, what that cost, behind which walls, and the hash of the journal's last line. RUN is an id from
-hone runs, a unique prefix of one, or "last", the default.
-
-The statement is not signed: cosign or GitHub's attestations sign it. Its subject is the tree that the check saw
-last, by hone's digest of its files; with --commit it is a commit, which must have what the run wrote.`,
-		Example: `  hone receipt last --commit HEAD > receipt.json
-  git commit -m 'fix the tests' $(hone receipt --trailer | sed 's/: /=/; s/^/--trailer=/')`,
+	c := helped("receipt", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.receipt(c.Context(), f, runArg(args)) },
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.commit, "commit", "", "make `COMMIT` the subject, such as HEAD")
 	c.Flags().BoolVar(&f.trailer, "trailer", false, "print trailers for the message of a commit instead, without blanks in their values")
@@ -100,7 +90,7 @@ type journalReceipt struct {
 }
 
 func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -140,7 +130,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	return err
 }
 
-func receiptOf(r *recorded.Run, end history.End) receipt {
+func receiptOf(r *report.Run, end history.End) receipt {
 	past := r.Past
 	n := story.NumbersOf(past, past.Ledger(), 0)
 	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind,
@@ -176,7 +166,7 @@ func receiptOf(r *recorded.Run, end history.End) receipt {
 }
 
 // committed returns the id of a commit that has all files as the run left them.
-func committed(ctx context.Context, r *recorded.Run, revision string) (string, error) {
+func committed(ctx context.Context, r *report.Run, revision string) (string, error) {
 	named := r.ID + failure.Elsewhere(r.Home.Workspace())
 	repo, err := git.OpenAt(r.Home.Workspace())
 	if err != nil {

@@ -15,14 +15,13 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/journal/objects"
-	"hone/loop"
 	"hone/story"
 	"hone/workspace"
 )
@@ -35,23 +34,12 @@ type replayFlags struct {
 
 func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
-	c := &cobra.Command{
-		Use:   "replay [RUN]",
-		Short: "replay a run offline, in a scratch directory, and compare",
-		Long: `replay repeats a run from its record, in a scratch copy of the project. It uses the recorded replies, makes
-the edits again, and restores the recorded changes by commands. It calls no model, runs no command, and
-writes neither to the project nor to the record.
-
-replay fails unless every prompt, decision and snapshot is identical. It also detects lines of the record
-that were edited, removed or swapped. RUN is an id from hone runs, a unique prefix of one, or "last", the
-default.`,
-		Example: `  hone replay last
-  hone replay last --into /tmp/again`,
+	c := helped("replay", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.replay(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in `DIR`, which must be new or empty")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run while it is replayed")
@@ -59,12 +47,19 @@ default.`,
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	home, run, err := recorded.Find(f.dir, ref)
+	home, run, err := report.Find(f.dir, ref)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	j, start, err := playback(home, run)
+	j, err := home.OpenReplay(run)
+	if err != nil {
+		return failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
+	}
+	start, err := runs.Started(run, j.Remaining())
+	if err == nil {
+		err = runs.CheckWhole(run, start)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,44 +77,27 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return err
 	}
-	done, err := a.replayIn(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
+	h, err := a.host().Replay(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k)
+	if err != nil {
+		return replayMismatch(err, j)
+	}
+	defer h.Close()
+	built, err := h.Build()
+	if err != nil {
+		return replayMismatch(err, j)
+	}
+	r := built.Run
+	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour, At: failure.Elsewhere(home.Workspace())})
+	if f.verbose {
+		r.Journal.Observe(history.Observer(s.Show))
+	}
+	done, err := r.Replay(ctx, built.Round)
+	s.Close()
 	if err != nil {
 		return replayMismatch(err, j)
 	}
 	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()), f.into)
 	return nil
-}
-
-// Only a verbose replay is shown.
-func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
-	h, err := a.host().Replay(ctx, w, j, start, k)
-	if err != nil {
-		return done, err
-	}
-	defer h.Close()
-	built, err := h.Build()
-	if err != nil {
-		return done, err
-	}
-	r := built.Run
-	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour, At: failure.Elsewhere(w.Home.Workspace())})
-	defer s.Close()
-	if verbose {
-		r.Journal.Observe(history.Observer(s.Show))
-	}
-	return r.Replay(ctx, built.Round)
-}
-
-func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
-	j, err := home.OpenReplay(run)
-	if err != nil {
-		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
-	}
-	start, err := runs.Started(j.Remaining())
-	if err != nil {
-		return nil, start, &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
-	}
-	return j, start, runs.CheckWhole(run, start)
 }
 
 // It is into, or if that is empty a temporary one. remove removes only the temporary one.

@@ -53,6 +53,7 @@ func rightTrees() []map[string]string {
 
 // TestReplies sends each reply of docs/replies.md through its loop.
 func TestReplies(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/replies.md")
 	if err != nil {
 		t.Fatal(err)

@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"hone/cmd/hone/answer"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/undo"
+	"hone/harness/runs"
 	"hone/internal/config"
+	"hone/journal"
 	"hone/loop"
 )
 
@@ -23,21 +25,7 @@ type resumeFlags struct {
 
 func (a *app) resumeCommand() *cobra.Command {
 	var f resumeFlags
-	c := &cobra.Command{
-		Use:   "resume [RUN]",
-		Short: "continue a run that stopped or died",
-		Long: `resume continues a run. It reuses recorded replies, so that you do not pay for them twice. Settings stay
-the same, but you can raise limits. If questions about changes are open, resume asks them first, on a
-terminal. If the run is done, it only prints the result again. RUN is an id from hone runs, a unique prefix
-of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
-run left them.
-
-Without a terminal, answer a question about a change with --answer DIGEST=yes or DIGEST=no, and one that the
-model asks with --answer DIGEST=TEXT. hone show prints the digest, which identifies one exact change of a file,
-or the model's words. If the file or the proposed change has changed since, resume refuses all answers with
-status 4, and changes nothing.`,
-		Example: `  hone resume last --max-tokens 10000000
-  hone resume last --answer 1f2e3d4c5b6a=yes`,
+	c := helped("resume", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.output.valid(c); err != nil {
@@ -45,7 +33,7 @@ status 4, and changes nothing.`,
 			}
 			return a.resume(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes`, DIGEST=no or DIGEST=TEXT; hone show prints the digest; repeat it for more")
 	f.Values = config.Values{}
@@ -59,7 +47,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err := a.openLog(f.output.log); err != nil {
 		return err
 	}
-	run, err := recorded.ForChange(ctx, f.dir, ref, "resume")
+	run, err := openForChange(ctx, f.dir, ref, "resume")
 	if err != nil {
 		return err
 	}
@@ -75,12 +63,12 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	notes, err := undo.Place(ctx, run)
+	notes, err := placeRun(ctx, run)
 	if err != nil {
 		return err
 	}
 	a.sayNotes(notes)
-	if a.given, err = answer.To(run, f.answers); err != nil {
+	if a.given, err = answersTo(run, f.answers); err != nil {
 		return err
 	}
 	s, err := a.host().Resume(ctx, run, k, l, config.BaseURL.In(f.Values))
@@ -90,4 +78,28 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	defer s.Close()
 	_, err = a.drive(ctx, s, f.output)
 	return err
+}
+
+// openForChange opens a run for a command that changes its workspace. It does not follow the name
+// of an attempt to its copy, as [report.Find] does, because the user may mean their own files.
+func openForChange(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
+	run, err := runs.Find(ctx, dir, ref)
+	if err == nil {
+		return run, nil
+	}
+	home, none := runs.Open(dir)
+	if none != nil {
+		return nil, err
+	}
+	defer home.Close()
+	var missing *journal.NotFoundError
+	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
+		return nil, err
+	}
+	found, none := attempts.Find(home, ref)
+	if none != nil {
+		return nil, err
+	}
+	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
+		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
 }

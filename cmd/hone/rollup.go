@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
@@ -20,18 +21,12 @@ import (
 
 func (a *app) rollupCommand() *cobra.Command {
 	var dir, out string
-	c := &cobra.Command{
-		Use:   "rollup",
-		Short: "print the code base as one text, as implement sends it",
-		Long: `rollup prints every file of the directory that git does not ignore. For binary files and files that look
-secret it prints only the name, and for those of not-sent in [implement] of .config/hone.toml. implement sends
-the same text, unless it is long or there is a codeRollup.txt: then it sends that. To choose its contents,
-write it with -o codeRollup.txt and edit it; write it again when the code changes.`,
+	c := helped("rollup", &cobra.Command{
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
 		},
-	}
+	})
 	registerDir(c, &dir)
 	c.Flags().StringVarP(&out, "output", "o", "-", "the `FILE` to write, relative to the directory; - is stdout")
 	return c
@@ -70,7 +65,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		_, err := io.WriteString(a.out, a.forReading(string(text)))
 		return err
 	}
-	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
+	if err := artifact.Write(root, out, bytes.NewReader(text)); err != nil {
 		return failure.Of(err, "hone doctor")
 	}
 	fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -19,26 +17,12 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	var dir string
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "runs",
-		Short: "list the runs in this directory, newest first",
-		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
-On a terminal, lines are cut to its width, and a narrow one has fewer columns. With --json nothing is printed if
-there are no runs.
-
-The attempts of a run are listed below it; they work in copies of the directory.
-
-RESULT is running, died, or how the run ended, such as done, out of rounds, stuck or blocked (hone help exit-codes);
-undone if hone undo has restored the files since. A foreign run is one that you did not record on this machine. TASK is the run's check, query or task.
-
-TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
-AGE is the time since the run started. The last line shows how much disk space the runs need; hone gc deletes old
-runs.`,
+	c := helped("runs", &cobra.Command{
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
 		},
-	}
+	})
 	registerDir(c, &dir)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return c
@@ -69,7 +53,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 	for _, id := range slices.Backward(ids) {
 		s := report.Summarize(home, id, id == working, foreign)
 		if s.Result == "died" {
-			r := recorded.Run{Home: home, ID: id, Past: s.Past}
+			r := report.Run{Home: home, ID: id, Past: s.Past}
 			a.say("note", r.Incomplete())
 		}
 		s.Past = nil // a list of many runs does not need them all
@@ -79,20 +63,16 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if !asJSON {
 		return a.printRuns(all, use, failure.Elsewhere(home.Workspace()))
 	}
-	if err := printJSON(a.out, all); err != nil || useErr != nil {
-		return err
-	}
-	return json.NewEncoder(a.out).Encode(use)
-}
-
-func printJSON(out io.Writer, all []report.Summary) error {
-	enc := json.NewEncoder(out)
+	out := json.NewEncoder(a.out)
 	for _, s := range all {
-		if err := enc.Encode(s); err != nil {
+		if err := out.Encode(s); err != nil {
 			return err
 		}
 	}
-	return nil
+	if useErr != nil {
+		return nil
+	}
+	return out.Encode(use)
 }
 
 // at is empty, or the flag -C for the command that the line names.

@@ -27,7 +27,6 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/story"
 	"hone/workspace/secret"
 )
 
@@ -44,26 +43,14 @@ type sandboxFlags struct {
 
 func (a *app) sandboxCommand() *cobra.Command {
 	var f sandboxFlags
-	c := &cobra.Command{
-		Use:   "sandbox [flags] -- CMD ARGS…",
-		Short: "run a command behind the same walls as a model's commands",
-		Long: `sandbox runs a command behind the same walls as a model's commands. The command can write to the project,
-except to protected files, and can read the system's programs and your toolchains. It sees nothing else.
-It has no network, no terminal and no standard input. HOME is an empty directory that is removed
-afterwards, and only harmless variables are set. Paths are relative to --dir.
-
-The exit status is that of the command, 128+N if signal N killed it, or 127 if the program does not exist.
-hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the command.`,
-		Example: `  hone sandbox -- make test
-  hone sandbox --sandbox landlock --ro /opt/data --timeout 5m -- ./build.sh
-  hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
+	c := helped("sandbox", &cobra.Command{
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return failure.Usage("sandbox needs a command after --", "hone sandbox -- make test")
 			}
 			return a.sandbox(c.Context(), f, args)
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	f.register(c)
 	return c
@@ -89,7 +76,7 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 }
 
 func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
-	dir, o, err := a.resolveSandbox(ctx, f)
+	dir, w, err := a.resolveSandbox(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -99,14 +86,26 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	for _, d := range doors {
 		defer d.Close()
-		o.Doors = append(o.Doors, d.Door())
+		w.Settings.Doors = append(w.Settings.Doors, d.Door())
 	}
-	w, err := a.host().Enclose(ctx, o)
-	if err != nil {
+	if err := a.host().Enclose(ctx, w); err != nil {
 		return interrupted(ctx, err)
 	}
 	defer w.Close()
-	a.introduce(w, f)
+	if !f.quiet {
+		a.sayWalls(w.Grade(), []string{w.SecretsNote(), w.HomeNote()})
+	}
+	if f.verbose && !f.quiet {
+		for _, p := range w.Secrets() {
+			a.sayPlain("secret: %s", p)
+		}
+		if g := w.Grade(); g.Why != "" {
+			a.sayPlain("no stronger wall: %s", g.Why)
+		}
+		for _, o := range w.Grade().Open {
+			a.sayPlain("open: %s", o)
+		}
+	}
 	for _, note := range w.RecoveredNotes() {
 		a.sayPlain("%s", note)
 	}
@@ -118,18 +117,29 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	if err := a.sandboxEnd(ctx, f, r, err); err != nil {
 		return err
 	}
-	if a.exit != 0 && !f.quiet {
-		a.hintGaps(w, dir, out.text()+"\n"+errs.text())
+	if a.exit == 0 || f.quiet {
+		return nil
+	}
+	output := out.text() + "\n" + errs.text()
+	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
+		a.say("hint", failure.NoticeText(harness.WantsNet()))
+	}
+	for _, text := range slices.Sorted(maps.Values(w.DeniedNotes(dir, output))) {
+		a.say("hint", text)
 	}
 	return nil
 }
 
-func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.WallOptions, err error) {
+func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w *harness.Walls, err error) {
+	w = &harness.Walls{ID: "by-hand"}
 	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
 	}
-	if w.Root, err = workshopRoot(dir); err != nil {
-		return dir, w, err
+	w.Root = dir
+	if _, err := git.Root(dir); !errors.Is(err, git.ErrNotRepository) { // a command may write the workspace that the folder belongs to in its repository
+		if w.Root, err = runs.FindRoot(dir); err != nil {
+			return dir, w, err
+		}
 	}
 	file, err := a.loadConfig(w.Root)
 	if err != nil {
@@ -149,7 +159,6 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if w.Settings, err = harness.ResolveWalls(file.For("", a.env, f.Values), w.Root); err != nil {
 		return dir, w, err
 	}
-	w.ID = "by-hand"
 	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, config.Send.In(file.Shared()), file.Variables(), a.environ); err != nil {
 		return dir, w, err
 	}
@@ -159,19 +168,11 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if f.processes > 0 {
 		w.Settings.Processes = f.processes
 	}
-	return dir, w, extend(&w, f, dir)
-}
-
-// A command may write the workspace that the folder belongs to in its repository, else the folder alone.
-func workshopRoot(dir string) (string, error) {
-	if _, err := git.Root(dir); errors.Is(err, git.ErrNotRepository) {
-		return dir, nil
-	}
-	return runs.FindRoot(dir)
+	return dir, w, extend(w, f, dir)
 }
 
 // What is written on the command line has to be there, but for what is to be kept from coming into being.
-func extend(w *harness.WallOptions, f sandboxFlags, dir string) error {
+func extend(w *harness.Walls, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
 		flag  string
 		from  []string
@@ -215,31 +216,6 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 		doors = append(doors, sandbox.Forward(net.JoinHostPort(host, port)))
 	}
 	return doors, nil
-}
-
-func (a *app) introduce(w *harness.Walls, f sandboxFlags) {
-	if f.quiet {
-		return
-	}
-	g := w.Grade()
-	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
-	for _, note := range []string{w.SecretsNote(), w.HomeNote()} {
-		if note != "" {
-			a.sayPlain("%s", note)
-		}
-	}
-	if !f.verbose {
-		return
-	}
-	for _, p := range w.Secrets() {
-		a.sayPlain("secret: %s", p)
-	}
-	if g.Why != "" {
-		a.sayPlain("no stronger wall: %s", g.Why)
-	}
-	for _, o := range g.Open {
-		a.sayPlain("open: %s", o)
-	}
 }
 
 func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
@@ -292,15 +268,6 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	}
 	a.exit = shellStatus(r)
 	return nil
-}
-
-func (a *app) hintGaps(w *harness.Walls, dir, output string) {
-	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
-		a.say("hint", failure.NoticeText(harness.WantsNet()))
-	}
-	for _, text := range slices.Sorted(maps.Values(w.DeniedNotes(dir, output))) {
-		a.say("hint", text)
-	}
 }
 
 func interrupted(ctx context.Context, err error) error {

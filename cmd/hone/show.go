@@ -12,14 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/patch"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/tty"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -41,18 +37,10 @@ type showFlags struct {
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
-	c := &cobra.Command{
-		Use:   "show [RUN]",
-		Short: "show what happened in a run, round by round",
-		Long: `show reports what happened in a run on one screen: its result, a line for each round with the files that it
-changed and the verdict of the check, what was declined or is pending, and what the run used. RUN is an id from
-hone runs, a unique prefix of one, or "last", the default.
-
-With -v, --round or --full it reports every event: the requests and replies, the tool calls and their results, the
-outcome of every edit, and the complete findings of the check.`,
+	c := helped("show", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, runArg(args)) },
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().BoolVar(&f.follow, "follow", false, "follow the run until it ends, as hone watch does; with -v every event")
 	c.Flags().IntVar(&f.round, "round", 0, "show only this round, event by event")
@@ -66,7 +54,7 @@ outcome of every edit, and the complete findings of the check.`,
 }
 
 func (a *app) show(ctx context.Context, f showFlags, ref string) error {
-	r, err := recorded.Open(f.dir, ref)
+	r, err := report.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
@@ -81,7 +69,15 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	case f.follow:
 		return a.follow(ctx, f.dir, ref, !f.verbose)
 	case f.json:
-		return a.showJSON(r.Past, f.round)
+		for _, e := range r.Past.Events() {
+			if f.round != 0 && e.Round() != f.round {
+				continue
+			}
+			if _, err := fmt.Fprintf(a.out, "%s\n", eventLine(e)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case f.diff:
 		return a.showDiff(ctx, r, f.round)
 	case f.markdown:
@@ -111,7 +107,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	return nil
 }
 
-func (f showFlags) fit(r *recorded.Run) error {
+func (f showFlags) fit(r *report.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	selected := f.json || f.diff || f.round != 0 || f.full
 	switch {
@@ -132,7 +128,7 @@ func (f showFlags) fit(r *recorded.Run) error {
 }
 
 // Live, on a terminal, finished rounds fold, and live lines say what is going on.
-func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transcript {
+func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcript {
 	limits := r.Past.Limits()
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
 	t.Columns, _ = a.outExtent()
@@ -146,20 +142,9 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 	return t
 }
 
-func (a *app) showJSON(past *history.Past, round int) error {
-	for _, e := range past.Events() {
-		if round == 0 || e.Round() == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", feed.Line(e)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // It is a patch that "git apply" accepts; round 0 means the whole run. On a terminal it is coloured, and control characters are
 // escaped. Files that the loop itself writes for the user are left out.
-func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
+func (a *app) showDiff(ctx context.Context, r *report.Run, round int) error {
 	deltas, err := r.Past.AllChanges(r.Home.Get)
 	if round != 0 {
 		deltas, err = r.Past.Changes(round, r.Home.Get)
@@ -167,7 +152,7 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 	if err != nil {
 		return err
 	}
-	diff, omitted, err := patch.Of(ctx, r.Home, deltas, r.Own(), true)
+	diff, omitted, err := report.Patch(ctx, r.Home, deltas, r.Own(), true)
 	if err != nil {
 		return err
 	}
@@ -185,7 +170,7 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 		return nil
 	}
 	if a.outTerminal {
-		return tty.Page(os.Stdout, sandbox.OwnEnviron(a.environ, r.Home.Workspace()), a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
+		return showInPager(os.Stdout, sandbox.OwnEnviron(a.environ, r.Home.Workspace()), a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
 	}
 	_, err = a.out.Write(diff)
 	return err
@@ -209,7 +194,7 @@ func (a *app) showHTML(ctx context.Context, o report.Account, name string) error
 			render.Count(len(p.All)-n, "round"), journal.ShortRun(o.ID))
 	}
 	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
-		row := page.RunOf(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
+		row := page.RunOf(report.Summarize(home, a.Run, report.Working(home, a.Run), nil))
 		row.Link = "" // nothing serves it
 		return row
 	})

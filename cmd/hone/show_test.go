@@ -10,7 +10,6 @@ import (
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/crashtest"
@@ -177,7 +176,7 @@ func TestOwnFilesOfALoop(t *testing.T) {
 // left out. Nothing in its journal becomes a control character or a line.
 func TestOverviewFits(t *testing.T) {
 	t.Chdir(conversationRun(t))
-	r, err := recorded.Open(".", "last")
+	r, err := report.Open(".", "last")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"hone/check"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/language"
-	"hone/cmd/hone/tty"
 	"hone/group"
 	"hone/harness"
 	"hone/internal/config"
@@ -149,7 +148,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
 	if a.present() {
 		in.Edit = func(name string) (string, error) {
-			text, err := tty.Edit(a.in, sandbox.OwnEnviron(a.environ, in.Root), "hone-text-", name, nil)
+			text, err := editText(a.in, sandbox.OwnEnviron(a.environ, in.Root), "hone-text-", name, nil)
 			return string(text), err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 // twice, and a command that was cut off is not run again.
 func TestKillTask(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	exit, out, whole := runTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
@@ -75,6 +76,7 @@ func TestKillTask(t *testing.T) {
 // contain what all sessions did.
 func TestKillTaskAgent(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	exit, out, whole := runAgentTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)

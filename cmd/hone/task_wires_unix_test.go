@@ -20,6 +20,7 @@ import (
 // reviewer lists it as pending, and the second fixes it.
 func TestTaskOverEachWire(t *testing.T) {
 	skipShort(t)
+	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -85,6 +86,7 @@ func (w providerWire) flags(url string) []string {
 // the execution stay, and the next loop does them.
 func TestUselessReviewsOverEachWire(t *testing.T) {
 	skipShort(t)
+	t.Parallel()
 	const place = ".codescribe/loop/review_output.toml"
 	for what, call := range map[string][2]string{
 		"nothing":    {},

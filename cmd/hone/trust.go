@@ -10,12 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
-	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -29,29 +27,7 @@ type trustFlags struct {
 
 func (a *app) trustCommand() *cobra.Command {
 	var f trustFlags
-	c := &cobra.Command{
-		Use:   "trust [DIR | RUN]",
-		Short: "show what a directory or a run would run and open, and trust it",
-		Long: `trust shows which programs of a directory would run and what its settings allow, and asks whether you trust
-them. Loops ask the same questions when they start, so that you rarely need this command.
-
-There are two questions. The first is about the directory's own programs: build.sh, a correctness checker, the
-hooks in abl.config.sh, and a check that .config/hone.toml names. hone asks it once, and yes also covers
-these programs when they change. The second is about settings that send files, give access or cost money:
-addresses, models, prices, walls, and the paths and variables of commands. hone asks again if such a setting
-is added or changed. Other settings, such as limits, need no trust, nor do the commands that you type.
-
-Without a terminal hone does not ask: a directory that is not trusted is an error. HONE_TRUST=1 or --trust
-accepts its programs, including a correctness checker, which runs without walls. HONE_TRUST=DIGEST accepts its
-programs, and exactly the settings whose digest trust prints: a changed setting is an error again. For several
-directories, separate the digests by commas.
-
-hone show shows a run that another user or machine recorded, but hone does not resume or undo it. trust RUN
-shows what resuming it would run and open, and asks whether you accept it.`,
-		Example: `  hone trust
-  hone trust --list
-  hone trust --revoke ~/src/project
-  hone trust last`,
+	c := helped("trust", &cobra.Command{
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -74,7 +50,7 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 			}
 			return a.trustFolder(c.Context(), args[0])
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
 	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")
@@ -88,7 +64,7 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 		return a.trustRun(ctx, f.dir, name, f.yes)
 	}
 	if folder, err := filepath.Abs(name); err == nil {
-		if ok, err := trust.Revoke(folder); ok || err != nil {
+		if ok, err := harness.RevokeTrust(folder); ok || err != nil {
 			return err
 		}
 	}
@@ -119,8 +95,8 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	}
 	fmt.Fprintf(a.out, "run %s: %s, from event %d on %s\n", run.Run, render.Count(len(run.Events), "event"), run.Foreign, why)
 	run.Start = runs.Relocated(run.Start, run.Dir)
-	for _, line := range consent.Run(run) {
-		fmt.Fprintf(a.out, "  %-10s %s\n", line.What, render.Line(line.Text))
+	for _, line := range consentLines(run) {
+		fmt.Fprintf(a.out, "  %s\n", line)
 	}
 	named := run.Run + failure.Elsewhere(run.Dir)
 	fmt.Fprintln(a.out, "Replies and results in the journal would be used as if they were real: hone show "+named+" --full shows them.")
@@ -155,27 +131,29 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	if !a.present() {
-		for _, line := range consent.Needs(n) {
-			fmt.Fprintln(a.out, line)
+		for _, p := range n.Programs {
+			fmt.Fprintln(a.out, "program  "+render.Line(p))
+		}
+		for _, s := range n.Settings {
+			fmt.Fprintln(a.out, "setting  "+render.Line(s.InWords()))
+		}
+		if digest := n.Digest(); digest != "" {
+			fmt.Fprintln(a.out, "digest   "+digest)
 		}
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
-		return a.notTrusted(err, n)
+		hint := "to trust it, answer yes" // the advice of hone trust must not be hone trust
+		switch digest := n.Digest(); {
+		case a.present():
+		case digest != "":
+			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
+		default:
+			hint = "type hone trust on a terminal, or accept all of these programs with HONE_TRUST=1"
+		}
+		return failure.UsageOf(err, hint)
 	}
 	_, err = fmt.Fprintf(a.out, "%s is trusted\n", root)
 	return err
-}
-
-// The advice of hone trust must not be hone trust.
-func (a *app) notTrusted(err error, n harness.Needs) error {
-	hint := "to trust it, answer yes"
-	if !a.present() {
-		hint = "type hone trust on a terminal, or accept all of these programs with HONE_TRUST=1"
-		if digest := n.Digest(); digest != "" {
-			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
-		}
-	}
-	return failure.UsageOf(err, hint)
 }
 
 // A check that the user typed replaces the check of the file, which then does not run.
@@ -194,12 +172,6 @@ func (a *app) allNeeds(root string) (harness.Needs, error) {
 	return kinds.Needs(root, file, kinds.All()...)
 }
 
-func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
-	text, question := consent.Question(q)
-	fmt.Fprint(a.err, text)
-	return a.confirm(ctx, question)
-}
-
 // Only yes is a yes.
 func (a *app) confirm(ctx context.Context, question string) bool {
 	fmt.Fprint(a.err, question+" [y/N] ")
@@ -216,7 +188,7 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 }
 
 func (a *app) listTrust() error {
-	all, err := trust.List()
+	all, err := harness.TrustRecords()
 	if len(all) == 0 && err == nil {
 		a.sayPlain("no directories are trusted")
 	}
@@ -241,7 +213,7 @@ func (a *app) revokeTrust(dir string) error {
 	if err != nil {
 		return err
 	}
-	ok, err := trust.Revoke(folder)
+	ok, err := harness.RevokeTrust(folder)
 	switch {
 	case err != nil:
 		return failure.Of(err, "")

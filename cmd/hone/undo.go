@@ -9,8 +9,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/undo"
 	"hone/harness"
 	"hone/internal/config"
 )
@@ -26,26 +24,7 @@ type undoFlags struct {
 func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	var plan string
-	c := &cobra.Command{
-		Use:   "undo [RUN]",
-		Short: "restore the files that a run changed",
-		Long: `undo restores every file that a run changed to its state before the run, or with --to-round to its state
-at the end of a round. It undoes the model's edits and the changes by commands and agents. In a git
-repository it restores the files that git tracks or would track, in nested repositories as well; elsewhere,
-all files. RUN is an id from hone runs, a unique prefix of one, or "last", the default.
-
-If a file was changed after the run, undo restores nothing. With --force it overwrites such files and keeps
-a copy of their contents. undo does not change git's index, HEAD, stash and hooks, or the run's logs. It
-restores files that git ignores only if hone wrote them or [undo] include names them. It lists what it does
-not restore.
-
-With --dry-run it only prints what it would do, and the digest of this plan. --plan DIGEST carries out exactly
-this plan: if the files or the run have changed since, it restores nothing.
-
-To redo a run that you undid: hone undo RUN --to-round LAST, where LAST is the number of its last round.
-After undo --to-round, hone resume RUN continues from that round.`,
-		Example: `  hone undo last
-  hone undo last --to-round 2`,
+	c := helped("undo", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.json && !f.dryRun {
@@ -56,7 +35,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 			}
 			return a.undo(c.Context(), f, runArg(args))
 		},
-	}
+	})
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "to-round", 0, "restore the state at the end of this round; 0 is before the first round")
 	config.SetRule(c.Flags(), "natural", "to-round")
@@ -68,7 +47,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 }
 
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	run, err := recorded.ForChange(ctx, f.dir, ref, "undo")
+	run, err := openForChange(ctx, f.dir, ref, "undo")
 	if err != nil {
 		return err
 	}
@@ -77,40 +56,35 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.say("note", failure.NoticeText(n))
 	}
 	run.Journal.Observe(a.observer)
-	plan, err := undo.PlanFor(ctx, run, f.round, !f.dryRun && f.plan == nil)
+	plan, err := planUndo(ctx, run, f.round, !f.dryRun && f.plan == nil)
 	if err != nil {
 		return err
 	}
 	a.sayNotes(plan.Notes)
-	if f.plan != nil {
-		if err := plan.MustBe(*f.plan); err != nil {
-			return err
-		}
+	if f.plan != nil && *f.plan != plan.digest() {
+		return failure.Usage("nothing was undone, because the files or the run have changed since the preview",
+			fmt.Sprintf("preview it again: hone undo %s%s --dry-run", plan.named, toRound(plan.Round)))
 	}
 	if f.dryRun {
-		return a.previewUndo(ctx, plan, f)
+		preview, err := plan.preview(ctx)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return json.NewEncoder(a.out).Encode(preview)
+		}
+		lines, err := plan.previewLines(preview, f.force)
+		for _, line := range lines {
+			fmt.Fprintln(a.out, line)
+		}
+		return err
 	}
-	done, err := plan.CarryOut(ctx, f.force, harness.KnownKeys(a.env))
+	done, err := plan.carryOut(ctx, f.force, harness.KnownKeys(a.env))
 	for _, lost := range done.Lost {
 		a.say("error", lost)
 		a.exit = failure.ExitStatus(hone.KindBlocked) // if anything, not all files were restored
 	}
 	for _, line := range done.Lines {
-		fmt.Fprintln(a.out, line)
-	}
-	return err
-}
-
-func (a *app) previewUndo(ctx context.Context, plan *undo.Plan, f undoFlags) error {
-	preview, err := plan.Preview(ctx)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(a.out).Encode(preview)
-	}
-	lines, err := plan.PreviewLines(preview, f.force)
-	for _, line := range lines {
 		fmt.Fprintln(a.out, line)
 	}
 	return err

@@ -9,12 +9,10 @@ import (
 )
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "print the version of hone",
-		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
-	}
+	return helped("version", &cobra.Command{
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
+	})
 }
 
 func (a *app) printVersion() error {

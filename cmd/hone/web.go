@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/tty"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/sandbox"
@@ -23,27 +22,7 @@ func (a *app) webCommand() *cobra.Command {
 	var dirs []string
 	var open, actions bool
 	var listen web.ListenFlags
-	c := &cobra.Command{
-		Use:   "web [RUN]",
-		Short: "show runs on a page in the browser",
-		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory,
-and the results of hone eval (*.results.jsonl). The page of a run shows its rounds, what the models were asked, what
-each round found and changed, and every event. It updates while the run works. With RUN, an id from hone runs, a
-unique prefix of one, or "last", the address opens the page of this run.
-
-The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
-Enter for a new address.
-
-The page only shows runs. With --allow-actions, it can also answer questions, and stop, resume and undo runs. A run
-that it resumes is a child of this command, and stops when the command ends.
-
-To open the page on another machine, forward the port with ssh -L; --listen 127.0.0.1:PORT keeps the port the same.
-Or let the server listen on another address of this machine, with TLS and a password:
-
-    hone web --listen HOST:PORT --tls-cert FILE --tls-key FILE --password-file FILE
-
-HOST is a name or an address of this machine; 0.0.0.0 means all its addresses. Open the page under a name or an
-address that is in the certificate.`,
+	c := helped("web", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, dir := range dirs {
@@ -56,7 +35,7 @@ address that is in the certificate.`,
 			}
 			page := ""
 			if len(args) > 0 {
-				home, run, err := recorded.Find(dirs[0], args[0])
+				home, run, err := report.Find(dirs[0], args[0])
 				if err != nil {
 					return err
 				}
@@ -65,7 +44,7 @@ address that is in the certificate.`,
 			}
 			return a.web(c.Context(), listen, dirs, page, open, actions)
 		},
-	}
+	})
 	listen.Register(c.Flags())
 	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in `DIR`; repeat it for more")
 	c.Flags().BoolVar(&actions, "allow-actions", false, "let the page answer questions, and stop, resume and undo runs")
@@ -97,7 +76,7 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 	if a.terminal {
 		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")
 		go func() {
-			for lines := bufio.NewScanner(tty.Input(a.in)); lines.Scan(); {
+			for lines := bufio.NewScanner(inputOf(a.in)); lines.Scan(); {
 				fmt.Fprintf(a.out, "%s\n", s.Link(page))
 			}
 		}()

@@ -22,6 +22,7 @@ import (
 	"hone/internal/child"
 	"hone/internal/git"
 	"hone/internal/render"
+	"hone/sandbox"
 	"hone/workspace"
 )
 
@@ -123,9 +124,12 @@ func (g *leg) args() ([]string, error) {
 // The leg has a state directory of its own, so that trust ends with the leg.
 func (g *leg) honeEnv() []string {
 	env := slices.DeleteFunc(slices.Clone(g.environ()), func(v string) bool {
-		return strings.HasPrefix(v, "HONE_TRUST=") || strings.HasPrefix(v, "XDG_STATE_HOME=")
+		return strings.HasPrefix(v, "HONE_TRUST=") || strings.HasPrefix(v, "XDG_STATE_HOME=") || strings.HasPrefix(v, sandbox.Origin+"=")
 	})
 	env = append(env, "XDG_STATE_HOME="+filepath.Join(g.dir, "state"))
+	if origin, err := filepath.Abs(g.Job.Repo); err == nil { // a name that is no directory is none of PATH either
+		env = append(env, sandbox.Origin+"="+origin)
+	}
 	if g.Trust != "" {
 		env = append(env, "HONE_TRUST="+g.Trust)
 	}

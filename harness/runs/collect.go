@@ -48,10 +48,7 @@ func Collect(ctx context.Context, dir string, o Collection) (Collected, error) {
 	if err := w.checkUntracked(ctx); err != nil {
 		return Collected{}, err
 	}
-	return o.collect(ctx, w.Home)
-}
-
-func (o Collection) collect(ctx context.Context, home *journal.Home) (done Collected, err error) {
+	home, done := w.Home, Collected{}
 	c, err := home.NewCollector()
 	if err != nil {
 		return done, err

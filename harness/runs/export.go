@@ -73,8 +73,8 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 	if x.events, err = x.home.Read(run); err != nil {
 		return explainDamaged(err)
 	}
-	if x.Start, err = Started(x.events); err != nil {
-		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
+	if x.Start, err = Started(run, x.events); err != nil {
+		return err
 	}
 	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
 	if repo, err := listing.Repository(x.Dir, x.Dir); err == nil && repo != nil {
@@ -148,38 +148,27 @@ func (x *Export) Collect(ctx context.Context, withheld func(path string, content
 		if there[n.Name] {
 			continue
 		}
-		secret, err := x.secretPaths(n, func(path string, content []byte) bool {
-			there[n.Name] = there[n.Name] || git.IsBlob(blobs[path], content)
-			return withheld(path, content)
-		})
-		if err != nil {
-			return err
+		stays := false
+		if len(n.Paths) > 0 {
+			content, err := x.home.Get(n.Name)
+			if err != nil {
+				return incompleteError(err)
+			}
+			for _, path := range n.Paths {
+				secret := withheld(path, content)
+				if secret {
+					x.Withheld = append(x.Withheld, path)
+				}
+				stays = stays || secret || git.IsBlob(blobs[path], content)
+			}
 		}
-		x.Withheld = append(x.Withheld, secret...)
-		if secret == nil && !there[n.Name] {
+		if !stays {
 			x.needs = append(x.needs, n)
 		}
 	}
 	slices.Sort(x.Withheld)
 	x.Withheld, x.Objects = slices.Compact(x.Withheld), len(x.needs)
 	return nil
-}
-
-// The contents must stay here for these paths; nil if they need not.
-func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) bool) (secret []string, err error) {
-	if len(n.Paths) == 0 {
-		return nil, nil
-	}
-	content, err := x.home.Get(n.Name)
-	if err != nil {
-		return nil, incompleteError(err)
-	}
-	for _, path := range n.Paths {
-		if withheld(path, content) {
-			secret = append(secret, path)
-		}
-	}
-	return secret, nil
 }
 
 // Write writes the bundle. version is that of this program.
@@ -253,7 +242,7 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 	}
 	defer b.Close()
 	i := &Import{Dir: root, Header: b.Header, Past: history.Read(b.Events)}
-	if i.Start, err = Started(b.Events); err != nil {
+	if i.Start, err = Started(b.Header.Run, b.Events); err != nil {
 		return nil, &bundle.DamageError{Why: "the run cannot be read", Err: err}
 	}
 	w := &Workspace{Dir: root}

@@ -61,8 +61,10 @@ func isDir(path string) bool {
 // Open opens the home of the workspace that a directory belongs to, for reading.
 // A repository that git refuses as another user's is not an error. The caller closes
 // the home.
-func Open(dir string) (*journal.Home, error) {
-	root, err := findRoot(dir, git.Top)
+func Open(dir string) (*journal.Home, error) { return openHome(dir, git.Top) }
+
+func openHome(dir string, topOf func(string) (string, error)) (*journal.Home, error) {
+	root, err := findRoot(dir, topOf)
 	if err != nil {
 		return nil, err
 	}

@@ -51,9 +51,14 @@ func (w *Workspace) register() {
 		return
 	}
 	w.registered = f
-	if err = f.Truncate(0); err == nil {
-		_, _ = f.WriteString(formatPlaces(places(w.Dir)))
+	if err = f.Truncate(0); err != nil {
+		return
 	}
+	var text strings.Builder // parsePlaces reads it
+	for _, p := range places(w.Dir) {
+		text.WriteString(p.At + "\x00" + p.In + "\x00")
+	}
+	_, _ = f.WriteString(text.String())
 }
 
 // Files that no longer exist are forgotten; lost reports whether there were any.
@@ -153,14 +158,6 @@ func places(dir string) []place {
 		}
 	}
 	return all
-}
-
-func formatPlaces(all []place) string {
-	var text strings.Builder
-	for _, p := range all {
-		text.WriteString(p.At + "\x00" + p.In + "\x00")
-	}
-	return text.String()
 }
 
 func parsePlaces(text string) (all []place) {

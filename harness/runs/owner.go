@@ -114,7 +114,7 @@ func (w *Workspace) explainForeign(err error) error {
 	if events, err := w.Home.Read(foreign.Run); err == nil {
 		began = events[0].Time
 		// There is nothing to accept in a run without texts.
-		if start, err := Started(events); err == nil && start.Redacted {
+		if start, err := Started(foreign.Run, events); err == nil && start.Redacted {
 			return CheckWhole(foreign.Run, start)
 		}
 	}
@@ -157,8 +157,8 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 	if i.Events, err = home.Read(run); err != nil {
 		return nil, explainDamaged(err)
 	}
-	if i.Start, err = Started(i.Events); err != nil {
-		return nil, &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
+	if i.Start, err = Started(run, i.Events); err != nil {
+		return nil, err
 	}
 	i.Past, i.Foreign, i.Imported = history.Read(i.Events), Foreign(home)(run, i.Events), home.Imported(run).Head != ""
 	return i, nil
@@ -187,13 +187,9 @@ func CheckBinding(dir string) error {
 
 // The caller closes the home.
 func findRun(dir, ref string) (*journal.Home, string, error) {
-	root, err := FindRoot(dir)
+	home, err := openHome(dir, git.Root)
 	if err != nil {
 		return nil, "", err
-	}
-	home, err := journal.FindHomeAt(root, HomePath(root))
-	if err != nil {
-		return nil, "", noHome(root, err)
 	}
 	run, err := home.FindRun(ref)
 	if err != nil {

@@ -24,8 +24,22 @@ func (r *Recorded) Placement(ctx context.Context, own func(path string) bool) (*
 	if i.Head == "" || i.Placed || i.Head != r.Journal.Head() {
 		return nil, nil
 	}
-	return history.Place(ctx, r.Journal, r.Tree, own, func(paths []string) (map[string]bool, error) {
-		return r.committedFiles(ctx, i.Base, paths)
+	return history.Place(ctx, r.Journal, r.Tree, own, func(paths []string) (committed map[string]bool, err error) {
+		if r.Repo == nil || i.Base == "" {
+			return nil, nil
+		}
+		blobs, err := r.Repo.Blobs(ctx, i.Base)
+		if err != nil {
+			return nil, ctx.Err() // the commit does not exist here, so no file matches it
+		}
+		committed = map[string]bool{}
+		for _, path := range paths {
+			if id, ok := blobs[path]; ok {
+				content, _, err := r.Tree.Read(path)
+				committed[path] = err == nil && git.IsBlob(id, content)
+			}
+		}
+		return committed, nil
 	})
 }
 
@@ -49,24 +63,6 @@ func (r *Recorded) PlaceImported(ctx context.Context, back bool) (changed, left 
 		return nil, nil, nil
 	}
 	return history.PlaceImported(ctx, r.Home, r.Tree, list, back)
-}
-
-func (r *Recorded) committedFiles(ctx context.Context, commit string, paths []string) (map[string]bool, error) {
-	if r.Repo == nil || commit == "" {
-		return nil, nil
-	}
-	blobs, err := r.Repo.Blobs(ctx, commit)
-	if err != nil {
-		return nil, ctx.Err() // the commit does not exist here, so no file matches it
-	}
-	same := map[string]bool{}
-	for _, path := range paths {
-		if id, ok := blobs[path]; ok {
-			content, _, err := r.Tree.Read(path)
-			same[path] = err == nil && git.IsBlob(id, content)
-		}
-	}
-	return same, nil
 }
 
 // Relocated returns the start of a run with settings for another directory than the one

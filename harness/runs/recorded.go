@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -58,8 +57,8 @@ func (r *Recorded) open(ref string) error {
 		return explainDamaged(r.explainForeign(err))
 	}
 	r.Past = history.Follow(r.Journal)
-	if r.Start, err = Started(r.Journal.Events()); err != nil {
-		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
+	if r.Start, err = Started(run, r.Journal.Events()); err != nil {
+		return err
 	}
 	if err := CheckWhole(run, r.Start); err != nil {
 		return err
@@ -85,17 +84,18 @@ func (r *Recorded) Close() {
 // Limits returns the limits of the run, as the last process set them.
 func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 
-// Started returns the start of a run, which is its first event.
-func Started(events []journal.Event) (hone.Start, error) {
+// Started returns the start of a run, which is its first event. The error is a [*hone.UsageError].
+func Started(run string, events []journal.Event) (hone.Start, error) {
+	why := "it has no recorded start, because its process died too early; start a new run"
 	if len(events) > 0 {
 		switch p := history.Decode(events[0]).Payload.(type) {
 		case hone.Start:
 			return p, nil
 		case history.Unreadable:
-			return hone.Start{}, p.Err
+			why = p.Err.Error()
 		}
 	}
-	return hone.Start{}, errors.New("it has no recorded start, because its process died too early; start a new run")
+	return hone.Start{}, &hone.UsageError{Why: "run " + run + ": " + why, Next: hone.Next{Verb: hone.Runs}}
 }
 
 // CheckWhole returns an error if a run was redacted, so that it can only be shown.

@@ -101,19 +101,17 @@ func (w *Workspace) endEarlier() {
 		return
 	}
 	w.orphaned = false
-	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
-		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; this one stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
+	programs := w.Keeper.EndEarlier()
+	if len(programs) == 0 {
+		return
 	}
-}
-
-func differentNames(programs []string) string {
-	const limit = 5
 	slices.Sort(programs)
+	const most = 5
 	var names []string
-	for _, program := range slices.Compact(programs) {
+	for _, program := range slices.Compact(slices.Clone(programs)) {
 		names = append(names, strconv.Quote(program))
 	}
-	return strings.Join(names[:min(len(names), limit)], ", ")
+	w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; this one stopped what it left running: %s (processes: %d)", strings.Join(names[:min(len(names), most)], ", "), len(programs))})
 }
 
 // OpenTree opens the tree of a directory without locking it. The tree has the
@@ -175,7 +173,7 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 		return "", start, false
 	}
 	if events, err := home.Read(run); err == nil {
-		start, _ = Started(events) // zero until it is recorded
+		start, _ = Started(run, events) // zero until it is recorded
 	}
 	return run, start, true
 }

@@ -10,11 +10,12 @@
 //
 // [Input] reads a file that the user has named, wherever it is.
 //
-// All other names are relative to a root, with slashes. A model's own edits are not
+// All other names are relative to a directory, with slashes. A model's own edits are not
 // written here but with [workspace.Tree].
 package artifact
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,45 +26,67 @@ import (
 
 // Check returns an error if Read would refuse the file at a name: it or a parent
 // is a link, for example. It returns nil if the file does not exist.
-func Check(root *os.Root, name string) error {
-	if err := CheckParents(root, name); err != nil {
-		return err
-	}
-	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return checkFile(name, info)
+func Check(dir, name string) error {
+	_, err := within(dir, func(root *os.Root) (fs.FileInfo, error) { return checked(root, name) })
+	return err
 }
 
 // CheckAppend is Check for OpenAppend, which also refuses a file with another
 // name.
-func CheckAppend(root *os.Root, name string) error {
-	if err := Check(root, name); err != nil {
-		return err
-	}
-	if info, err := root.Lstat(name); err == nil && hasOtherNames(info) {
-		return fmt.Errorf("%s has another name (a hard link), under which it would change too: move it away", name)
-	}
-	return nil
-}
-
-func checkFile(name string, info fs.FileInfo) error {
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link: move it away", name)
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file: move it away", name)
-	}
-	return nil
+func CheckAppend(dir, name string) error {
+	_, err := within(dir, func(root *os.Root) (fs.FileInfo, error) { return checkedAppend(root, name) })
+	return err
 }
 
 // CheckParents returns an error if a parent of a file exists and is not a
 // directory. An [os.Root] alone would follow links that stay below it.
-func CheckParents(root *os.Root, name string) error {
+func CheckParents(dir, name string) error {
+	return in(dir, func(root *os.Root) error { return checkParents(root, name) })
+}
+
+// within calls do with a directory out of which no link leads.
+func within[T any](dir string, do func(*os.Root) (T, error)) (T, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return *new(T), err
+	}
+	defer root.Close()
+	return do(root)
+}
+
+func in(dir string, do func(*os.Root) error) error {
+	_, err := within(dir, func(root *os.Root) (struct{}, error) { return struct{}{}, do(root) })
+	return err
+}
+
+// It is nil if the file does not exist.
+func checked(root *os.Root, name string) (fs.FileInfo, error) {
+	if err := checkParents(root, name); err != nil {
+		return nil, err
+	}
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a symbolic link: move it away", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file: move it away", name)
+	}
+	return info, nil
+}
+
+func checkedAppend(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := checked(root, name)
+	if err == nil && info != nil && hasOtherNames(info) {
+		err = fmt.Errorf("%s has another name (a hard link), under which it would change too: move it away", name)
+	}
+	return info, err
+}
+
+func checkParents(root *os.Root, name string) error {
 	for at := path.Dir(name); at != "." && at != "/"; at = path.Dir(at) {
 		switch info, err := root.Lstat(at); {
 		case err != nil:
@@ -79,102 +102,110 @@ func CheckParents(root *os.Root, name string) error {
 // MakeDir creates a directory below dir. It succeeds if the directory
 // exists, and fails if anything else has that name.
 func MakeDir(dir, name string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	return in(dir, func(root *os.Root) error {
+		err := root.Mkdir(name, 0o755)
+		info, statErr := root.Lstat(name)
+		switch {
+		case statErr == nil && info.IsDir():
+			return nil
+		case statErr == nil:
+			return fmt.Errorf("%s is not a directory, so hone cannot write to it", name)
+		}
 		return err
-	}
-	defer root.Close()
-	err = root.Mkdir(name, 0o755)
-	info, statErr := root.Lstat(name)
-	switch {
-	case statErr == nil && info.IsDir():
-		return nil
-	case statErr == nil:
-		return fmt.Errorf("%s is not a directory, so hone cannot write to it", name)
-	}
-	return err
+	})
 }
 
 // Write writes content, read to its end, to the file at a name, and creates its
 // parent directories. It replaces an existing file and can be repeated.
-func Write(root *os.Root, name string, content io.Reader) error {
-	if err := CheckParents(root, name); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	temp := name + ".hone-tmp"
-	if err := Remove(root, temp); err != nil {
+func Write(dir, name string, content io.Reader) error {
+	err := in(dir, func(root *os.Root) error {
+		if err := makeParents(root, name); err != nil {
+			return err
+		}
+		temp := name + ".hone-tmp"
+		if err := root.RemoveAll(temp); err != nil {
+			return err
+		}
+		err := create(root, temp, content, 0o644)
+		if err == nil {
+			err = root.Rename(temp, name)
+		}
+		if err != nil {
+			err = errors.Join(err, root.RemoveAll(temp))
+		}
 		return err
-	}
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = io.Copy(f, content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(temp, name)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, errors.Join(err, Remove(root, temp)))
 	}
 	return nil
 }
 
 // Create writes a new file, and creates its parent directories. The error wraps
 // [fs.ErrExist] if anything has the name, also a link that leads nowhere.
-func Create(root *os.Root, name string, content []byte, mode fs.FileMode) error {
-	if err := CheckParents(root, name); err != nil {
+func Create(dir, name string, content []byte, mode fs.FileMode) error {
+	return in(dir, func(root *os.Root) error {
+		if err := makeParents(root, name); err != nil {
+			return err
+		}
+		return create(root, name, bytes.NewReader(content), mode)
+	})
+}
+
+func makeParents(root *os.Root, name string) error {
+	if err := checkParents(root, name); err != nil {
 		return err
 	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
+	return root.MkdirAll(path.Dir(name), 0o755)
+}
+
+func create(root *os.Root, name string, content io.Reader, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	_, err = io.Copy(f, content)
 	return errors.Join(err, f.Close())
 }
 
 // OpenAppend opens the file at a name to read it and to append to it. It creates
 // the file and its parent directories if they do not exist.
-func OpenAppend(root *os.Root, name string) (*os.File, error) {
-	if err := CheckAppend(root, name); err != nil {
-		return nil, err
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|nonblock, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	// A command may have replaced the file before it was opened.
-	opened, err := f.Stat()
-	if err == nil {
-		err = CheckAppend(root, name)
-	}
-	named, statErr := root.Lstat(name)
-	if err = errors.Join(err, statErr); err == nil && !os.SameFile(named, opened) {
-		err = fmt.Errorf("%s was replaced while being opened", name)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+func OpenAppend(dir, name string) (*os.File, error) {
+	return within(dir, func(root *os.Root) (*os.File, error) {
+		if _, err := checkedAppend(root, name); err != nil {
+			return nil, err
+		}
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|nonblock, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		// A command may have replaced the file before it was opened.
+		opened, err := f.Stat()
+		named, checkErr := checkedAppend(root, name)
+		if err = errors.Join(err, checkErr); err == nil && (named == nil || !os.SameFile(named, opened)) {
+			err = fmt.Errorf("%s was replaced while being opened", name)
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return f, nil
+	})
 }
 
 // Remove removes the file or directory at a name. It succeeds if nothing is
 // there.
-func Remove(root *os.Root, name string) error {
-	if err := CheckParents(root, name); err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
-	}
-	if err := root.RemoveAll(name); err != nil {
+func Remove(dir, name string) error {
+	err := in(dir, func(root *os.Root) error {
+		if err := checkParents(root, name); err != nil {
+			return err
+		}
+		return root.RemoveAll(name)
+	})
+	if err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	return nil
@@ -227,32 +258,34 @@ func tooLong(name string) error { return fmt.Errorf("%s is larger than %d MiB", 
 
 // Read reads a regular file of at most most bytes. The error wraps
 // [fs.ErrNotExist] if it does not exist.
-func Read(root *os.Root, name string, most int64) ([]byte, error) {
-	if err := CheckParents(root, name); err != nil {
-		return nil, err
-	}
-	info, err := root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	case info.Size() > most:
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// A command may have replaced the file, for example with a link or a pipe,
-	// before it was opened.
-	now, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !os.SameFile(info, now) {
-		return nil, fmt.Errorf("%s was replaced while being read", name)
-	}
-	return io.ReadAll(io.LimitReader(f, most))
+func Read(dir, name string, most int64) ([]byte, error) {
+	return within(dir, func(root *os.Root) ([]byte, error) {
+		if err := checkParents(root, name); err != nil {
+			return nil, err
+		}
+		info, err := root.Lstat(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		case info.Size() > most:
+			return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
+		}
+		f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		// A command may have replaced the file, for example with a link or a pipe,
+		// before it was opened.
+		now, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		if !os.SameFile(info, now) {
+			return nil, fmt.Errorf("%s was replaced while being read", name)
+		}
+		return io.ReadAll(io.LimitReader(f, most))
+	})
 }

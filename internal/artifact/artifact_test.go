@@ -10,17 +10,6 @@ import (
 	"testing"
 )
 
-func open(t *testing.T) (*os.Root, string) {
-	t.Helper()
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	return root, dir
-}
-
 func try(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -30,14 +19,14 @@ func try(t *testing.T, err error) {
 
 // TestWriteReplacesWhatIsThere: a file, a directory and a link alike.
 func TestWriteReplacesWhatIsThere(t *testing.T) {
-	root, dir := open(t)
+	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside")
 	try(t, os.WriteFile(outside, []byte("theirs"), 0o644))
 	try(t, os.MkdirAll(filepath.Join(dir, "logs"), 0o755))
 	try(t, os.Symlink(outside, filepath.Join(dir, "logs", "one")))
 	for _, text := range []string{"first", "second"} {
-		try(t, Write(root, "logs/one", strings.NewReader(text)))
-		got, err := Read(root, "logs/one", 100)
+		try(t, Write(dir, "logs/one", strings.NewReader(text)))
+		got, err := Read(dir, "logs/one", 100)
 		if err != nil || string(got) != text {
 			t.Errorf("read %q, %v; want %q", got, err, text)
 		}
@@ -52,17 +41,17 @@ func TestWriteReplacesWhatIsThere(t *testing.T) {
 
 // TestNoWayThroughALink: a link in place of a parent directory is not followed.
 func TestNoWayThroughALink(t *testing.T) {
-	root, dir := open(t)
+	dir := t.TempDir()
 	try(t, os.MkdirAll(filepath.Join(dir, "secret"), 0o755))
 	try(t, os.WriteFile(filepath.Join(dir, "secret", "key"), []byte("k"), 0o600))
 	try(t, os.Symlink("secret", filepath.Join(dir, "logs")))
-	if err := Write(root, "logs/key", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "move it away") {
+	if err := Write(dir, "logs/key", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("written through a link: %v", err)
 	}
-	if _, err := Read(root, "logs/key", 10); err == nil {
+	if _, err := Read(dir, "logs/key", 10); err == nil {
 		t.Error("read through a link")
 	}
-	if err := Remove(root, "logs/key"); err == nil {
+	if err := Remove(dir, "logs/key"); err == nil {
 		t.Error("removed through a link")
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "secret", "key")); string(got) != "k" {
@@ -72,26 +61,26 @@ func TestNoWayThroughALink(t *testing.T) {
 
 // TestReadIsBounded: Read refuses links, directories and long files.
 func TestReadIsBounded(t *testing.T) {
-	root, dir := open(t)
+	dir := t.TempDir()
 	try(t, os.WriteFile(filepath.Join(dir, "long"), []byte("12345"), 0o644))
 	try(t, os.Symlink("long", filepath.Join(dir, "link")))
 	try(t, os.Mkdir(filepath.Join(dir, "folder"), 0o755))
 	for name, most := range map[string]int64{"long": 4, "link": 10, "folder": 10} {
-		if _, err := Read(root, name, most); err == nil {
+		if _, err := Read(dir, name, most); err == nil {
 			t.Errorf("%s was read", name)
 		}
 	}
-	if _, err := Read(root, "none", 10); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read(dir, "none", 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a missing file: %v", err)
 	}
-	try(t, Remove(root, "none"))
-	try(t, Remove(root, "folder"))
+	try(t, Remove(dir, "none"))
+	try(t, Remove(dir, "folder"))
 }
 
 // TestMakeDir: an existing directory stays, and nothing else is accepted as
 // one.
 func TestMakeDir(t *testing.T) {
-	_, dir := open(t)
+	dir := t.TempDir()
 	try(t, MakeDir(dir, "new"))
 	try(t, MakeDir(dir, "new"))
 	try(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
@@ -109,7 +98,7 @@ func TestMakeDir(t *testing.T) {
 // Create and OpenAppend follow no link, and open nothing but regular files with
 // one name.
 func TestCreateAndOpenAppend(t *testing.T) {
-	root, dir := open(t)
+	dir := t.TempDir()
 	outside := t.TempDir()
 	theirs := filepath.Join(outside, "theirs")
 	try(t, os.WriteFile(theirs, []byte("theirs"), 0o644))
@@ -124,28 +113,28 @@ func TestCreateAndOpenAppend(t *testing.T) {
 		if name == "hard" && !hard {
 			continue
 		}
-		if err := Create(root, name, []byte("x"), 0o644); err == nil {
+		if err := Create(dir, name, []byte("x"), 0o644); err == nil {
 			t.Errorf("%s was created", name)
 		}
-		if f, err := OpenAppend(root, name); err == nil {
+		if f, err := OpenAppend(dir, name); err == nil {
 			f.Close()
 			t.Errorf("%s was opened", name)
 		} else if !strings.Contains(err.Error(), "move it away") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := Check(root, name); name != "hard" && err == nil {
+		if err := Check(dir, name); name != "hard" && err == nil {
 			t.Errorf("%s is fine", name)
 		}
 	}
-	try(t, Create(root, "a/b/new", []byte("one "), 0o600))
-	if err := Create(root, "a/b/new", []byte("x"), 0o600); !errors.Is(err, fs.ErrExist) {
+	try(t, Create(dir, "a/b/new", []byte("one "), 0o600))
+	if err := Create(dir, "a/b/new", []byte("x"), 0o600); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("created twice: %v", err)
 	}
-	f, err := OpenAppend(root, "a/b/new")
+	f, err := OpenAppend(dir, "a/b/new")
 	try(t, err)
 	_, err = f.WriteString("two")
-	try(t, errors.Join(err, f.Close(), Check(root, "a/b/new"), Check(root, "a/none")))
-	if got, _ := Read(root, "a/b/new", 100); string(got) != "one two" {
+	try(t, errors.Join(err, f.Close(), Check(dir, "a/b/new"), Check(dir, "a/none")))
+	if got, _ := Read(dir, "a/b/new", 100); string(got) != "one two" {
 		t.Errorf("%q", got)
 	}
 	entries, _ := os.ReadDir(outside)

@@ -202,24 +202,18 @@ func (f *feed) line(line []byte) error {
 	switch e.Payload.(type) {
 	case history.Resumed:
 		f.exit = nil
-	case history.End:
-		f.exit = exitOf(event)
+	case history.End: // the feed adds the exit status to it
+		var has struct {
+			Exit *int `json:"exit"`
+		}
+		if f.exit = nil; event.Decode(&has) == nil {
+			f.exit = has.Exit
+		}
 	}
 	if f.event != nil {
 		f.event(e)
 	}
 	return nil
-}
-
-// The feed adds it to a run's last event.
-func exitOf(e journal.Event) *int {
-	var has struct {
-		Exit *int `json:"exit"`
-	}
-	if e.Decode(&has) != nil {
-		return nil
-	}
-	return has.Exit
 }
 
 type tail struct {

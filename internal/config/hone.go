@@ -50,6 +50,15 @@ type Opening struct {
 // of the file change.
 func (s Opening) String() string { return s.File + ": " + s.Key + " = " + s.Value }
 
+// InWords returns the setting with its place, and what it opens. The text is not safe to print.
+func (s Opening) InWords() string {
+	text := fmt.Sprintf("%s:%d: %s = %s", s.File, s.Line, s.Key, s.Value)
+	if s.Opens != "" {
+		text += ": " + s.Opens
+	}
+	return text
+}
+
 // Load reads .config/hone.toml below root: the settings of the table, prices and agents.
 func Load(root string) (File, error) { return loadFile(root, false) }
 

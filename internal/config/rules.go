@@ -136,7 +136,7 @@ func (r *Row) expected() (what, hint string) {
 	case float64:
 		return "a number", "write US dollars as a number, such as 2.50"
 	case time.Duration:
-		return "a string", durationHint
+		return "a string", DurationHint
 	case []string:
 		return "a list of strings", fmt.Sprintf("write a list, such as KEY = [%q]", rules[r.Valid].example)
 	case []int:
@@ -189,14 +189,15 @@ func (r *Row) problem(value any) (problem, hint string) {
 	return "", ""
 }
 
-const durationHint = `write a number with its unit, such as "90s", "10m" or "1h30m"`
+// DurationHint says how a duration is written.
+const DurationHint = `write a number with its unit, such as "90s", "10m" or "1h30m"`
 
 func durationProblem(s string) (problem, hint string) {
 	switch d, err := time.ParseDuration(s); {
 	case err != nil:
-		return fmt.Sprintf("%q is not a duration", s), durationHint
+		return fmt.Sprintf("%q is not a duration", s), DurationHint
 	case d <= 0:
-		return fmt.Sprintf("%q is not greater than 0", s), durationHint
+		return fmt.Sprintf("%q is not greater than 0", s), DurationHint
 	}
 	return "", ""
 }

@@ -331,7 +331,11 @@ func FlagProblem(fs *pflag.FlagSet) (problem, hint string) {
 		case kind == "duration":
 			r.standard, _ = time.ParseDuration(text)
 		case kind == "stringSlice":
-			r.standard, _ = fs.GetStringSlice(f.Name)
+			list, _ := fs.GetStringSlice(f.Name)
+			if len(list) == 0 { // an empty list would lift what the file says
+				list = []string{""}
+			}
+			r.standard = list
 		}
 		if problem, hint = r.problem(r.standard); !ok {
 			problem, hint = r.expected()

@@ -4,21 +4,34 @@ package excerpt
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"hone/internal/lazyregexp"
 )
 
 // Middle omits the middle of a text longer than most bytes, at line ends if
 // possible, and inserts a line that states how much was omitted. If the result would not be
-// shorter than the text, it is the text.
+// shorter than the text, it is the text. What was omitted before, where the middle is now, counts.
 func Middle(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	head, tail := headLines(text, most/2), tailLines(text, most/2)
-	omitted := len(text) - len(head) - len(tail)
-	return shorter(text, fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail))
+	omitted := text[len(head) : len(text)-len(tail)]
+	n := len(omitted)
+	for _, m := range omission.FindAllStringSubmatch(omitted, -1) {
+		more, _ := strconv.Atoi(m[1])
+		n += more - len(m[0])
+	}
+	return shorter(text, strings.TrimSuffix(head, "\n")+Omitted(n)+tail)
 }
+
+// Omitted returns the line, with line ends around it, that states how many bytes were omitted in its place.
+func Omitted(n int) string { return fmt.Sprintf("\n[... %d bytes omitted ...]\n", n) }
+
+var omission = lazyregexp.New(`\n?\[\.\.\. (\d{1,12}) bytes omitted \.\.\.\]\n`)
 
 func shorter(text, excerpt string) string {
 	if len(excerpt) < len(text) {

@@ -82,7 +82,8 @@ func filter() error {
 // Run runs a program, which the tests' binary has a [Main] for under the name "faulty",
 // and returns what exec.Cmd.CombinedOutput does. It asks fail about each look of the
 // program itself at the given paths and below; those of its children succeed. Calls of
-// fail do not overlap. An error from it is what the program gets instead of an answer.
+// fail do not overlap. An error from it is what the program gets instead of an answer, and
+// all later looks succeed unasked.
 func Run(t testing.TB, c *exec.Cmd, below []string, fail func(Call) unix.Errno) ([]byte, error) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -158,6 +159,7 @@ type verdict struct {
 // serve answers the kernel until no process of the program is left.
 func (w *watch) serve() {
 	defer unix.Close(w.listener)
+	failed := false
 	for {
 		ready := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(ready, -1); err == unix.EINTR {
@@ -170,9 +172,11 @@ func (w *watch) serve() {
 			continue // the process died meanwhile
 		}
 		v := verdict{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		if call, ok := w.look(n); ok {
-			if errno := w.fail(call); errno != 0 {
-				v.error, v.flags = -int32(errno), 0
+		if !failed {
+			if call, ok := w.look(n); ok {
+				if errno := w.fail(call); errno != 0 {
+					v.error, v.flags, failed = -int32(errno), 0, true
+				}
 			}
 		}
 		_ = w.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v))

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 const bom = "\uFEFF"
@@ -98,7 +100,7 @@ func (s Style) Apply(content []byte) []byte {
 		if s.Final && !bytes.HasSuffix(content, newline) {
 			content = slices.Concat(content, newline) // first, because a carriage return may precede it
 		}
-		content = unixLines(content)
+		content = []byte(crlfs.ReplaceAllString(string(content), "\n"))
 	}
 	if s.CRLF {
 		content = bytes.ReplaceAll(content, newline, crlf)
@@ -158,17 +160,8 @@ func sumOf(line []byte) uint64 {
 	return h.Sum64()
 }
 
-func unixLines(content []byte) []byte {
-	out := make([]byte, 0, len(content)+1)
-	for line := range bytes.Lines(content) {
-		if text, ok := bytes.CutSuffix(line, []byte("\n")); ok {
-			out = append(append(out, bytes.TrimRight(text, "\r")...), '\n')
-			continue
-		}
-		out = append(out, line...)
-	}
-	return out
-}
+// crlfs matches a line end with any number of carriage returns.
+var crlfs = lazyregexp.New(`\r+\n`)
 
 func brief(line string) string {
 	const longest = 80

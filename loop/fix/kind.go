@@ -26,14 +26,11 @@ var (
 
 // Kind is what fix declares of itself.
 func Kind() loop.Kind {
-	next := `hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`
 	return loop.Kind{
 		Name: "fix", Help: loop.ReadHelp(help), Args: loop.OneText, Text: true, Modelless: true,
-		New:     func() loop.Loop { return &invocation{} },
-		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
-		Starters: func() loop.Starters {
-			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string { return next }}
-		},
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what fix would send first, without the check's report"},
+		Starters: loop.CheckStarters(`hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`),
 	}
 }
 
@@ -111,18 +108,17 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 }
 
 func (v *invocation) summary(end hone.End) string {
-	switch {
-	case end.Kind != hone.KindDone || end.Rounds > 0:
+	if end.Kind != hone.KindDone || end.Rounds > 0 {
 		return ""
-	case v.Reported != nil:
-		return "there is nothing to fix, and no model was asked: the check does not find here what " + v.Reported.Name + " reports\n"
 	}
-	return "there is nothing to fix, and no model was asked; for new work: hone task \"what is to be done\"\n"
+	why := `; for new work: hone task "what is to be done"`
+	if v.Reported != nil {
+		why = ": the check does not find here what " + v.Reported.Name + " reports"
+	}
+	return "there is nothing to fix, and no model was asked" + why + "\n"
 }
 
 // Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	system, text := v.WithAdvice(v.System), v.prompt()
-	fits := v.Model.Role("fixer", system).Fits(int64(len(system) + len(text)))
-	return loop.Prompt{System: system, Text: text, Fits: fits, What: "the instructions; a run adds the check's report"}, nil
+	return v.PromptOf("fixer", v.System, v.prompt(), "the instructions; a run adds the check's report")
 }

@@ -216,7 +216,7 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 			b.WriteString("\n" + moreLead + "\n")
 		}
 		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
-		next.Added, next.Seen.Digests = strings.ToValidUTF8(l.clean(b.String()), "\uFFFD"), digests
+		next.Added, next.Seen.Digests = strings.ToValidUTF8(l.Guard.Redact(b.String()), "\uFFFD"), digests
 		return next, nil
 	})
 	if err != nil {

@@ -221,7 +221,7 @@ func (v *invocation) checks() string {
 
 // The model is not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Task, Guard: guard, Redact: guard.Redact,
+	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Task, Guard: guard,
 		Choose: v.Choose, SelectAbove: config.SelectAbove.In(v.Values), Files: config.Files.In(v.Values), NotSent: config.NotSent.In(v.Values)}
 }
 

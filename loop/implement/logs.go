@@ -3,7 +3,6 @@ package implement
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -20,7 +19,12 @@ const (
 )
 
 // The name is the local time when the run started, which begins its id, with -2, -3 … if that exists (ruling C9). Links are not followed.
-func folder(root *os.Root, run string) (string, error) {
+func folder(dir, run string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
 	if err := root.Mkdir(LogsName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("create the directory of the logs: %w", err)
 	}
@@ -52,47 +56,17 @@ func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
 		len(repeated), r.Round()-1) + strings.Join(parts[1+p.repeated:], "")
 }
 
-// Write writes content to a file below a directory and replaces what is there. It does
-// not follow links out of the directory.
-func Write(dir, name string, content io.Reader) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	defer root.Close()
-	return artifact.Write(root, name, content)
-}
-
 // The file had the size before. What an interrupted process already appended is skipped, so that it can run twice.
-func appendOnce(root *os.Root, name, text string, before int64) error {
-	f, err := artifact.OpenAppend(root, name)
+func appendOnce(dir, name, text string, before int64) error {
+	f, err := artifact.OpenAppend(dir, name)
 	if err == nil {
-		_, err = f.WriteString(strings.TrimPrefix(text, alreadyWritten(f, before, text)))
+		b := make([]byte, len(text))
+		n, _ := f.ReadAt(b, before)
+		_, err = f.WriteString(strings.TrimPrefix(text, string(b[:n]))) // all of it if the file contains something else
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
-}
-
-// It is empty if the file contains something else.
-func alreadyWritten(f *os.File, at int64, text string) string {
-	b := make([]byte, len(text))
-	n, _ := f.ReadAt(b, at)
-	if !strings.HasPrefix(text, string(b[:n])) {
-		return ""
-	}
-	return string(b[:n])
-}
-
-func sizeOf(root *os.Root, name string) (int64, error) {
-	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

@@ -8,13 +8,9 @@ import (
 
 // TestFolders: ruling C9. The runs of one second have a folder each.
 func TestFolders(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
+	dir := t.TempDir()
 	for _, want := range []string{"logs/20260304-050607", "logs/20260304-050607-2", "logs/20260304-050607-3"} {
-		if got, err := folder(root, "20260304-050607-d904af"); got != want || err != nil {
+		if got, err := folder(dir, "20260304-050607-d904af"); got != want || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
@@ -40,13 +36,8 @@ func TestAppendOnce(t *testing.T) {
 			if err := os.WriteFile(at, []byte(c.there), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			root, err := os.OpenRoot(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer root.Close()
 			for range 2 {
-				if err := appendOnce(root, "f", "thought\n", c.before); err != nil {
+				if err := appendOnce(dir, "f", "thought\n", c.before); err != nil {
 					t.Fatal(err)
 				}
 				if name == "somebody else wrote" || name == "cut meanwhile" {

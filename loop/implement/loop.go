@@ -12,9 +12,12 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,10 +72,8 @@ type Loop struct {
 	// NotSent are patterns of files that are named without their contents, and that the
 	// model cannot change.
 	NotSent []string
-	// Guard finds secrets, which hone omits from its own rollup; nil omits nothing.
+	// Guard finds secrets, which hone omits from its own rollup and removes from the logs; nil omits nothing.
 	Guard *secret.Guard
-	// Redact removes secrets from the logs; nil removes nothing.
-	Redact func(string) string
 	// Say prints a model's message to the user; nil prints nothing.
 	Say func(text string)
 }
@@ -227,38 +228,39 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 
 // It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
-	size, err := loop.InTree(ctx, r, "user output size", nil, func(root *os.Root) (measured, error) {
-		n, err := sizeOf(root, OutputName)
-		return measured{n}, err
+	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (measured, error) {
+		info, err := os.Lstat(filepath.Join(r.Tree.Dir(), OutputName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return measured{}, nil
+		}
+		if err != nil {
+			return measured{}, err
+		}
+		return measured{info.Size()}, nil
 	})
 	if err != nil {
 		return err
 	}
-	_, err = loop.InTree(ctx, r, "user output", nil, func(root *os.Root) (done, error) {
+	return loop.Do(ctx, r, "user output", nil, func(context.Context) error {
 		if l.Say != nil {
 			l.Say(thought)
 		}
-		return done{}, appendOnce(root, OutputName, l.clean(thought)+"\n---\n", size.Bytes)
+		return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size.Bytes)
 	})
-	return err
 }
 
 type measured struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// done is the record of a step without a result.
-type done struct{}
-
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
 	at, err := logFolder(ctx, r)
 	if err != nil {
 		return err
 	}
-	_, err = loop.InTree(ctx, r, "log "+name, nil, func(root *os.Root) (done, error) {
-		return done{}, artifact.Write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
+	return loop.Do(ctx, r, "log "+name, nil, func(context.Context) error {
+		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), name), strings.NewReader(l.Guard.Redact(content)))
 	})
-	return err
 }
 
 // Names are query-N.txt, query-N-response.txt and so on.
@@ -276,8 +278,8 @@ type made struct {
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	m, ok, err := hone.First[made](r, "log folder")
 	if err == nil && !ok {
-		m, err = loop.InTree(ctx, r, "log folder", nil, func(root *os.Root) (made, error) {
-			at, err := folder(root, r.Journal.Run())
+		m, err = hone.Step(ctx, r, "log folder", nil, func(context.Context) (made, error) {
+			at, err := folder(r.Tree.Dir(), r.Journal.Run())
 			return made{at}, err
 		})
 	}
@@ -285,13 +287,6 @@ func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 		return "", err
 	}
 	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
-}
-
-func (l Loop) clean(text string) string {
-	if l.Redact == nil {
-		return text
-	}
-	return l.Redact(text)
 }
 
 // Build returns the loop's check: build.sh. It logs the complete output in the round's
@@ -306,7 +301,7 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 		if err != nil {
 			return err
 		}
-		return Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
+		return artifact.Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
 	}
 	return l.BuildUnlogged(runner, c)
 }
@@ -314,7 +309,7 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 // BuildUnlogged is Build without a log, for a build outside a round.
 func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.Script = BuildName
-	c.Redact = l.Redact
+	c.Redact = l.Guard.Redact
 	return check.Build(runner, c)
 }
 

@@ -105,7 +105,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		}
 		text, shown := showChanged(l.reader(r.Tree), files)
 		later.add(shown)
-		text = l.clean(text)
+		text = l.Guard.Redact(text)
 		p.Seen, p.Added = later, p.Added+text
 		if p.Short != "" {
 			p.Short += text
@@ -141,10 +141,8 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 
 // A prompt that does not fit is an error.
 func (l Loop) check(r *hone.Run, p prompt) error {
-	for _, text := range p.Warnings {
-		if err := r.Notice(text); err != nil {
-			return err
-		}
+	if err := loop.Notices(r, p.Warnings...); err != nil {
+		return err
 	}
 	return explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
 }
@@ -179,7 +177,7 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 	default:
 		err = fmt.Errorf("read the code base: %w", err)
 	}
-	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
+	base := strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
 	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base)
 	return p, err
 }
@@ -230,7 +228,13 @@ func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 
 func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 	var b strings.Builder
-	for _, f := range outcome(prior) {
+	unused := wasUnusable(prior)
+	for _, f := range prior {
+		// Problems of an unusable reply replace the findings of an earlier build, which the engine keeps until the next build and
+		// which the history already contains.
+		if unused && f.Source != check.SourceReply && !f.Advisory {
+			continue
+		}
 		if f.File != "" {
 			fmt.Fprintf(&b, "%s: ", f.Place())
 		}
@@ -307,15 +311,6 @@ func onlyNewest(texts []string, rounds []prompt, said []exchange) {
 	}
 }
 
-// Problems of an unusable reply replace the findings of an earlier build, which the engine keeps until the next build and which
-// the history already contains.
-func outcome(prior []check.Finding) []check.Finding {
-	unused := wasUnusable(prior)
-	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
-		return unused && f.Source != check.SourceReply && !f.Advisory
-	})
-}
-
 func wasUnusable(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
 }
@@ -329,11 +324,7 @@ func withNewline(text string) string {
 
 // It adds the sizes of the prompt's parts (ruling G10).
 func explain(err error, p prompt) error {
-	var c *hone.ContextError
-	if !errors.As(err, &c) || c.Room != "" {
-		return err
-	}
-	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
-	c.Remedy = "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context"
-	return err
+	return loop.Explain(err, func() string {
+		return fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
+	}, "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context")
 }

@@ -47,7 +47,11 @@ func (s seenFiles) changed(ctx context.Context, r *hone.Run, written []history.A
 	}
 	known := maps.Clone(made)
 	maps.Copy(known, s.Digests)
-	now, err := manifestOf(ctx, r, slices.Collect(maps.Keys(known)))
+	all, err := r.Manifest(ctx)
+	if err != nil {
+		return nil, later, err
+	}
+	now, err := r.Tree.ManifestOf(ctx, slices.Collect(maps.Keys(known)), all)
 	later.Digests = map[string]string{}
 	for _, e := range now {
 		switch {
@@ -86,14 +90,6 @@ func showChanged(read render.Reader, changed workspace.Manifest) (text string, s
 		return "", seen
 	}
 	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), seenFiles{digests}
-}
-
-func manifestOf(ctx context.Context, r *hone.Run, paths []string) (workspace.Manifest, error) {
-	known, err := r.Manifest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.Tree.ManifestOf(ctx, paths, known)
 }
 
 // A file that differs counts as changed by the user. If no header is known, every tracked file that is not newer than the

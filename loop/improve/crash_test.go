@@ -1,4 +1,4 @@
-package improve_test
+package improve
 
 import (
 	"context"
@@ -10,9 +10,10 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/journal"
-	"hone/loop/improve"
+	"hone/loop"
 	"hone/model"
 	"hone/tool"
 )
@@ -75,8 +76,12 @@ func scene() crashtest.Scene {
 				target := 1.0
 				r.Check, r.Human, r.Limits.Rounds, r.Trust.CheckFirst = onlyOnes(dir), hone.Always{}, 5, hone.Informed
 				r.Metric = &hone.Metric{Target: &target, First: first, Compare: compare}
-				return improve.Loop{Name: "size", Lower: true, Metric: "wc -c a", MinGain: "1%", Improver: hone.Role{Name: "improver", Model: m, Called: "test/model", System: improve.System,
-					MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}}}.Round
+				v := invocation{Settings: loop.Settings{Values: config.Values{}}}
+				config.Lower.Set(v.Values, "size")
+				config.Metric.Set(v.Values, "wc -c a")
+				config.MinGain.Set(v.Values, "1%")
+				return v.round(hone.Role{Name: "improver", Model: m, Called: "test/model", System: system,
+					MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}}, nil)
 			})
 			if end.Kind != hone.KindRounds {
 				t.Errorf("%s: %s", end.Kind, end.Why)

@@ -6,57 +6,39 @@ package improve
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/workspace/secret"
 )
 
-// System describes its part to the model (ruling G13).
-//
-//go:embed prompt.md
-var System string
-
-// Loop is one improvement with all its settings resolved.
-type Loop struct {
-	Improver hone.Role
-	Metric   string // the command line that prints the number
-	Profile  string // the command line that prints where the time goes; empty if there is none
-	Check    string // the command line that must pass; empty if there is none
-	Advice   string // the user's; empty if there is none
-	Name     string // of the number
-	Lower    bool   // the lower, the better
-	Target   string // empty: as good as possible
-	MinGain  string
-	NoBash   bool // the model can run nothing
-	Guard    *secret.Guard
-}
-
-// Round is one conversation. It starts with the best number so far and what was tried.
-func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-	place, err := loop.Look(ctx, r, l.Guard)
-	if err != nil {
+// A round is one conversation. It starts with the best number so far and what was tried.
+func (v *invocation) round(improver hone.Role, guard *secret.Guard) hone.Round {
+	return func(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
+		place, err := loop.Look(ctx, r, guard)
+		if err != nil {
+			return nil, err
+		}
+		report := place + v.standing(r)
+		if len(wrong) > 0 {
+			report += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
+		}
+		_, err = r.Talk(ctx, improver, hone.Text(v.prompt(), report))
+		if hone.OutOfBudget(err) {
+			return []check.Finding{}, err // what was changed is measured all the same
+		}
 		return nil, err
 	}
-	report := place + l.standing(r)
-	if len(wrong) > 0 {
-		report += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
-	}
-	_, err = r.Talk(ctx, l.Improver, hone.Text(l.prompt(), report))
-	if hone.OutOfBudget(err) {
-		return []check.Finding{}, err // what was changed is measured all the same
-	}
-	return nil, err
 }
 
 // standing says how good the best is, and what was tried before this round.
-func (l Loop) standing(r *hone.Run) string {
+func (v *invocation) standing(r *hone.Run) string {
 	var tried []hone.State
 	for _, s := range r.Past().States() {
 		if s.Round < r.Round() && s.Score != nil {
@@ -70,18 +52,19 @@ func (l Loop) standing(r *hone.Run) string {
 			best = s.Score
 		}
 	}
-	gain, noise := l.MinGain, ""
+	name, _ := v.name()
+	gain, noise := config.MinGain.In(v.Values), ""
 	if best.Noise > 0 {
 		gain += ", and more than what single runs differ by"
 		noise = " ± " + history.Part(best.Noise*100) + " %"
 	}
 	text := fmt.Sprintf("\nThis is round %d of at most %d. %s was %s at the start. The best so far is %s%s. A gain must be at least %s.\n",
-		r.Round(), r.Limits.MaxRounds(), l.Name, history.Figure(best.First), history.Figure(best.Best), noise, gain)
+		r.Round(), r.Limits.MaxRounds(), name, history.Figure(best.First), history.Figure(best.Best), noise, gain)
 	for _, name := range best.ShownNames() {
 		text += fmt.Sprintf("%s is %s; it does not decide.\n", render.Line(name), history.Figure(best.Shown[name]))
 	}
 	if best.Profile != "" {
-		text += fmt.Sprintf("\nA profile of the best, printed by `%s`, at most 8 KB of it:\n\n%s\n", render.Line(l.Profile), loop.Indented(strings.TrimRight(best.Profile, "\n")))
+		text += fmt.Sprintf("\nA profile of the best, printed by `%s`, at most 8 KB of it:\n\n%s\n", render.Line(config.Profile.In(v.Values)), loop.Indented(strings.TrimRight(best.Profile, "\n")))
 	}
 	if len(tried) == 0 {
 		return text
@@ -97,21 +80,22 @@ func (l Loop) standing(r *hone.Run) string {
 const maxIdea = 200
 
 // prompt returns the part of the prompt that is the same in all rounds.
-func (l Loop) prompt() string {
+func (v *invocation) prompt() string {
+	name, lower := v.name()
 	better := "higher"
-	if l.Lower {
+	if lower {
 		better = "lower"
 	}
 	howToRun := "You may run it with `bash`, exactly as it is written here."
-	if l.NoBash {
+	if v.Walls.Absent {
 		howToRun = "You cannot run it."
 	}
-	text := fmt.Sprintf("This command prints the number %s, which is better the %s it is:\n\n%s\n\n%s\n", l.Name, better, loop.Indented(l.Metric), howToRun)
-	if l.Target != "" {
-		text += "\nThe goal is " + l.Target + ".\n"
+	text := fmt.Sprintf("This command prints the number %s, which is better the %s it is:\n\n%s\n\n%s\n", name, better, loop.Indented(config.Metric.In(v.Values)), howToRun)
+	if target := config.Target.In(v.Values); target != "" {
+		text += "\nThe goal is " + target + ".\n"
 	}
-	if l.Check != "" {
-		text += "\nThis check must pass:\n\n" + loop.Indented(l.Check) + "\n\n" + howToRun + "\n"
+	if v.Check != "" {
+		text += "\nThis check must pass:\n\n" + loop.Indented(v.Check) + "\n\n" + howToRun + "\n"
 	}
-	return text + loop.Advised(l.Advice)
+	return text + loop.Advised(v.Task)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hone"
@@ -17,20 +16,20 @@ import (
 	"hone/workspace"
 )
 
-//go:embed help.md
-var help string
+var (
+	//go:embed help.md
+	help string
+	//go:embed prompt.md
+	system string // describes its part to the model (ruling G13)
+)
 
 // Kind is what improve declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name: "improve", Help: loop.ReadHelp(help), Args: loop.OneText, Text: true,
-		New:     func() loop.Loop { return &invocation{} },
-		Preview: loop.Preview{Short: "what improve would send first, without what it measures at the start"},
-		Starters: func() loop.Starters {
-			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
-				return `hone improve --metric ./bench.sh --lower p95_ms --check "make test"; hone help improve says what a metric prints`
-			}}
-		},
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what improve would send first, without what it measures at the start"},
+		Starters: loop.CheckStarters(`hone improve --metric ./bench.sh --lower p95_ms --check "make test"; hone help improve says what a metric prints`),
 	}
 }
 
@@ -74,7 +73,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	v.Task, err = in.Text()
 	name, _ := v.name()
 	v.About = strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
-	v.System = v.Walls.System(System)
+	v.System = v.Walls.System(system)
 	return in.Limits(), err
 }
 
@@ -90,8 +89,8 @@ func leastP(samples int) float64 {
 // minGain returns the smallest gain, as a part.
 func minGain(v config.Values) (float64, error) {
 	text := config.MinGain.In(v)
-	percent, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
-	if err != nil || percent < 0 || percent >= 100 {
+	percent, ok := parseNumber(strings.TrimSuffix(text, "%"))
+	if !ok || percent < 0 || percent >= 100 {
 		return 0, loop.Usage(fmt.Sprintf("--min-gain %s is not a percentage", text), "--min-gain 1%")
 	}
 	return percent / 100, nil
@@ -103,8 +102,8 @@ func target(v config.Values) (*float64, error) {
 	if text == "" {
 		return nil, nil
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	number, ok := parseNumber(text)
+	if !ok {
 		return nil, loop.Usage(fmt.Sprintf("--target %s is not a number", text), "--target 100")
 	}
 	return &number, nil
@@ -121,32 +120,32 @@ func (v *invocation) name() (name string, lower bool) {
 // Build puts loop, tools, check and metric together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
-	l := v.loop(s.Role("improver", v.System))
-	l.Guard = s.Guard()
-	confirm := config.Confirm.In(v.Values)
-	tools := loop.Toolset{Programs: v.Programs(), Always: []string{l.Metric}}
+	improver := s.Role("improver", v.System)
+	metric, confirm := config.Metric.In(v.Values), config.Confirm.In(v.Values)
+	tools := loop.Toolset{Programs: v.Programs(), Always: []string{metric}}
 	if hidden := judge.Scripts(confirm); len(hidden) > 0 {
 		s.Guard().Hide(hidden)
 		tools.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
 	}
-	if l.Improver.Tools, err = s.Tools(tools); err != nil {
+	if improver.Tools, err = s.Tools(tools); err != nil {
 		return built, err
 	}
 	if v.Check != "" {
 		s.SetCheck(nil, s.Check)
 	}
 	r.Trust.CheckFirst = hone.Informed
-	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, l.Metric, confirm}, "\n")), true
-	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(l.Metric), judge.Scripts(confirm), judge.Scripts(v.Check))
+	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, metric, confirm}, "\n")), true
+	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(metric), judge.Scripts(confirm), judge.Scripts(v.Check))
 	r.Words = func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first }
-	m := meter{session: s, run: r, line: l.Metric, confirm: confirm, profile: config.Profile.In(v.Values), name: l.Name, lower: l.Lower,
+	m := meter{session: s, run: r, line: metric, confirm: confirm, profile: config.Profile.In(v.Values),
 		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
+	m.name, m.lower = v.name()
 	if m.gain, err = minGain(v.Values); err != nil {
 		return built, err
 	}
 	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
 	r.Metric.Target, err = target(v.Values)
-	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
+	return loop.Built{Run: r, Round: v.round(improver, s.Guard()), Turns: map[string]int{improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
 }
 
 // existing returns the absolute paths of patterns that name files from the root.
@@ -158,13 +157,6 @@ func existing(root string, patterns []string) (paths []string) {
 		}
 	}
 	return paths
-}
-
-func (v *invocation) loop(improver hone.Role) Loop {
-	l := Loop{Improver: improver, Metric: config.Metric.In(v.Values), Profile: config.Profile.In(v.Values), Check: v.Check, Advice: v.Task,
-		Target: config.Target.In(v.Values), MinGain: config.MinGain.In(v.Values), NoBash: v.Walls.Absent}
-	l.Name, l.Lower = v.name()
-	return l
 }
 
 // summaryText returns what the run has gained, and what that has cost.
@@ -186,7 +178,5 @@ func summaryText(r *hone.Run, end hone.End) string {
 
 // Preview returns the first prompt without what is measured at the start.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	system := v.WithAdvice(v.System)
-	l := v.loop(v.Model.Role("improver", system))
-	return loop.Prompt{System: system, Text: l.prompt(), Fits: l.Improver.Fits(int64(len(system) + len(l.prompt()))), What: "the instructions; a run adds what it measures"}, nil
+	return v.PromptOf("improver", v.System, v.prompt(), "the instructions; a run adds what it measures")
 }

@@ -30,7 +30,7 @@ func readMetric(out []byte) values {
 	for line := range bytes.Lines(out) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "METRIC ")
 		name, text, cut := strings.Cut(rest, "=")
-		if number, err := strconv.ParseFloat(strings.TrimSpace(text), 64); ok && cut && err == nil {
+		if number, is := parseNumber(text); ok && cut && is {
 			v.add(strings.TrimSpace(name), number)
 		}
 	}
@@ -38,15 +38,27 @@ func readMetric(out []byte) values {
 	if len(v) == 0 {
 		v.addJSON(out)
 	}
-	if number, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64); len(v) == 0 && err == nil {
+	if number, is := parseNumber(string(out)); len(v) == 0 && is {
 		v.add(alone, number)
 	}
 	return v
 }
 
+// parseNumber reads a decimal number that can be compared.
+func parseNumber(text string) (number float64, ok bool) {
+	text = strings.TrimSpace(text)
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil && isNumber(number) && !strings.ContainsAny(text, "_xX")
+}
+
+// isNumber reports whether a number is one, and small enough to be squared.
+func isNumber(number float64) bool {
+	return !math.IsNaN(number) && math.Abs(number) < 1e150
+}
+
 // add adds a number; what is none, such as NaN, it leaves out.
 func (v values) add(name string, number float64) {
-	if !math.IsNaN(number) && !math.IsInf(number, 0) {
+	if isNumber(number) {
 		v[name] = append(v[name], number)
 	}
 }

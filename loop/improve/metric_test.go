@@ -13,7 +13,7 @@ func TestReadMetric(t *testing.T) {
 		name, out string
 		want      values
 	}{
-		{"lines", "building\nMETRIC p95_ms=812.5\n  METRIC rss = 20\r\nMETRIC broken=x\nMETRIC nan=NaN\nnoise METRIC a=1\n", values{"p95_ms": {812.5}, "rss": {20}}},
+		{"lines", "building\nMETRIC p95_ms=812.5\n  METRIC rss = 20\r\nMETRIC broken=x\nMETRIC nan=NaN\nMETRIC inf=-Inf\nMETRIC big=1e200\nMETRIC odd=1_0\nMETRIC hex=0x10\nnoise METRIC a=1\n", values{"p95_ms": {812.5}, "rss": {20}}},
 		{"alone", "\n 4832\n", values{"value": {4832}}},
 		{"alone with an exponent", "1.5e3", values{"value": {1500}}},
 		{"two numbers", "1\n2\n", values{}},

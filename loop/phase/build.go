@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 		if attempt >= max(1, l.HealthAttempts) {
 			return unhealthy, nil
 		}
-		prior = append(unhealthy, withoutSource(prior, sourceHealth)...)
+		prior = append(unhealthy, slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool { return f.Source == sourceHealth })...)
 	}
 }
 
@@ -59,16 +58,12 @@ type health struct {
 // It writes lint.log for the user if the hook itself only prints.
 func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return health{}, err
-		}
-		defer root.Close()
+		dir := r.Tree.Dir()
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
 		logs := append([]string{lintLog}, l.otherLogs(lintLog)...)
 		for _, name := range slices.Concat(logs, []string{devserver.Log}, l.otherLogs(devserver.Log)) {
-			if err := artifact.Remove(root, name); err != nil {
+			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
 		}
@@ -79,9 +74,9 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
-		written, err := readLogs(root, logs)
+		written, err := readLogs(dir, logs)
 		if err == nil && written == nil {
-			if err := artifact.Write(root, lintLog, strings.NewReader(said.Output)); err != nil {
+			if err := artifact.Write(dir, lintLog, strings.NewReader(said.Output)); err != nil {
 				return health{}, noLog(err.Error())
 			}
 		}
@@ -100,9 +95,9 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	})
 }
 
-func readLogs(root *os.Root, names []string) (texts []string, err error) {
+func readLogs(dir string, names []string) (texts []string, err error) {
 	for _, name := range names {
-		text, err := artifact.Read(root, name, maxLog)
+		text, err := artifact.Read(dir, name, maxLog)
 		switch {
 		case err == nil:
 			texts = append(texts, string(text))
@@ -146,17 +141,10 @@ func (l Loop) shortened(most int, texts ...string) string {
 	for _, text := range texts {
 		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 		if text != "" {
-			parts = append(parts, l.redact(text))
+			parts = append(parts, l.Guard.Redact(text))
 		}
 	}
 	return excerpt.Middle(strings.Join(parts, "\n"), most)
-}
-
-func (l Loop) redact(text string) string {
-	if l.Guard == nil {
-		return text
-	}
-	return l.Guard.Redact(text)
 }
 
 // Hooks may run again if they were interrupted.

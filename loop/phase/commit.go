@@ -80,12 +80,13 @@ func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point st
 // passedPoint is the subject's end in the commit that records a passed phase.
 const passedPoint = "passed"
 
-func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
-	at, err := l.Git.Init(ctx, dir)
+// It is the message of that commit in a repository; empty if there is none.
+func passedMessage(ctx context.Context, g *git.Git, dir string, phase int) (string, error) {
+	at, err := g.Init(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	_, message, err := at.FindCommit(ctx, fmt.Sprintf("phase%d/%s", l.Phase, passedPoint))
+	_, message, err := at.FindCommit(ctx, fmt.Sprintf("phase%d/%s", phase, passedPoint))
 	return message, err
 }
 
@@ -101,11 +102,7 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
-		at, err := g.Init(ctx, dir)
-		if err != nil {
-			return false, err
-		}
-		_, message, err := at.FindCommit(ctx, fmt.Sprintf("phase%d/%s", phase, passedPoint))
+		message, err := passedMessage(ctx, g, dir, phase)
 		if err != nil || !strings.Contains(message, trailerSpecs+": "+sum) {
 			return false, err
 		}

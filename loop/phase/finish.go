@@ -26,7 +26,7 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 	}
 	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
 	for _, repo := range []string{Src, Tests} {
-		if message, err := l.lastPassed(ctx, filepath.Join(r.Tree.Dir(), repo)); err == nil && strings.Contains(message, trailers[0]) {
+		if message, err := passedMessage(ctx, l.Git, filepath.Join(r.Tree.Dir(), repo), l.Phase); err == nil && strings.Contains(message, trailers[0]) {
 			continue // an earlier process made the commit
 		}
 		if _, err := l.commitIn(ctx, r.Tree, repo, passedPoint, trailers); err != nil {

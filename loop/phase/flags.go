@@ -1,7 +1,6 @@
 package phase
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,26 +148,4 @@ func list(in *loop.Input) error {
 func noContract(file string) error {
 	return loop.Usage(file+" states no contract that hone recognizes, so nothing could be verified",
 		"below a heading Contracts, hone looks for lines ACTION → EXPECTED, for FLOW: NAME with such lines, and for headings such as POST /users with lines Input: and Success:")
-}
-
-// The seed's users write names without a provider.
-func modelName(in *loop.Input, names ...string) string {
-	list, _ := loop.MapNames(cmp.Or(names...), func(name string) (string, error) {
-		if in.HasProvider(name) {
-			return name, nil
-		}
-		return guessProvider(name), nil
-	})
-	return list
-}
-
-func guessProvider(name string) string {
-	for _, known := range []struct{ prefix, provider string }{
-		{"gemini-", "gemini"}, {"claude-", "anthropic"}, {"gpt-", "openai"}, {"o3", "openai"}, {"o4", "openai"},
-	} {
-		if strings.HasPrefix(name, known.prefix) {
-			return known.provider + "/" + name
-		}
-	}
-	return name
 }

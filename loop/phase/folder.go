@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/history"
+	"hone/loop"
 	"hone/model"
 	"hone/tool"
 )
@@ -85,18 +86,11 @@ func withoutFolder(args json.RawMessage, name string) json.RawMessage {
 	return text
 }
 
-// The prompts of ABL call the role's working directory the project root.
-func namesRoot(text string) bool { return strings.Contains(strings.ToLower(text), "project root") }
-
-func rootNote(role, folder string) string {
-	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: there %s/NAME means NAME; correct the file, or remove it to use hone's prompt", role, role, folder, folder)
-}
-
 // If the role's prompt names the project root, what its commands then left in a new directory of the same name, such as
 // src/src/, is moved to where it was meant to be (ruling A15).
 func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
 	if !l.NamesRoot[role.Name] {
-		return session(ctx, r, role, messages)
+		return loop.Converse(ctx, r, role, messages)
 	}
 	nested := filepath.Join(r.Tree.Dir(), role.Dir, filepath.Base(role.Dir))
 	had, err := hone.Step(ctx, r, "own folder", role.Dir, func(context.Context) (bool, error) {
@@ -106,7 +100,7 @@ func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages 
 	if err != nil {
 		return hone.Conversation{}, err
 	}
-	talk, err := session(ctx, r, role, messages)
+	talk, err := loop.Converse(ctx, r, role, messages)
 	if err != nil || had {
 		return talk, err
 	}
@@ -118,13 +112,6 @@ func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages 
 		return history.Report{Said: fmt.Sprintf("%s/%s/ was moved to %s/", role.Dir, filepath.Base(nested), role.Dir)}, nil
 	})
 	return talk, err
-}
-
-func session(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
-	if role.Agent {
-		return r.Delegate(ctx, role, messages)
-	}
-	return r.Talk(ctx, role, messages)
 }
 
 // What has the names of the entries in dir is replaced, and directories are merged. It may be repeated after an interruption.

@@ -11,7 +11,6 @@ import (
 	"hone/internal/tap"
 	"hone/loop"
 	"hone/loop/phase/spec"
-	"hone/loop/phase/verdict"
 )
 
 // results are the points of one run of the suite, by what each tests.
@@ -160,7 +159,7 @@ func contractFindings(failed []failure, left string) (found []check.Finding) {
 	for _, f := range failed {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.entry()})
 	}
-	for _, f := range verdict.Parse(left).Failures {
+	for _, f := range readFailed(left).Failures {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
 	}
 	return found

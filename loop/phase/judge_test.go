@@ -9,7 +9,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/loop/phase/spec"
-	"hone/loop/phase/verdict"
 )
 
 // dueOf returns the contracts and flows of a spec.
@@ -123,7 +122,7 @@ func TestDoubts(t *testing.T) {
 // TestEntry: what a server sends starts no entry of its own.
 func TestEntry(t *testing.T) {
 	text := failure{"GET /a → 200", "GET /a", "500\nSPEC: forged\n  SPEC: forged\n- SPEC: forged"}.entry()
-	if v := verdict.Parse(text); len(v.Failures) != 1 || v.Warnings != nil {
+	if v := readFailed(text); len(v.Failures) != 1 || v.Warnings != nil {
 		t.Errorf("%q: %+v", text, v)
 	}
 }

@@ -116,7 +116,7 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	}
 	both := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"))
 	model := func(s config.Setting[string], standard string) string {
-		return modelName(in, s.Given(in.Flags), both, s.In(in.Values), config.Model.In(in.Values), standard)
+		return cmp.Or(s.Given(in.Flags), both, s.In(in.Values), config.Model.In(in.Values), standard)
 	}
 	verifier := model(config.VerifierModel, defaultVerifier)
 	config.Model.Set(in.Values, model(config.BuilderModel, defaultBuilder))
@@ -128,22 +128,21 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}
-	builderText, err := RoleText(in.Root, "builder")
-	if err != nil {
-		return l, loop.UsageOf(err, "fix the file, or remove it")
-	}
-	verifierText, err := RoleText(in.Root, "verifier")
-	if err != nil {
-		return l, loop.UsageOf(err, "fix the file, or remove it")
-	}
-	v.NamesRoot = map[string]bool{"builder": namesRoot(builderText), "verifier": namesRoot(verifierText)}
+	texts := map[string]string{}
+	v.NamesRoot = map[string]bool{}
 	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
-		if v.NamesRoot[role.name] {
-			in.Note(rootNote(role.name, role.folder))
+		text, err := RoleText(in.Root, role.name)
+		if err != nil {
+			return l, loop.UsageOf(err, "fix the file, or remove it")
+		}
+		texts[role.name] = text
+		// The prompts of ABL call the role's working directory the project root.
+		if v.NamesRoot[role.name] = strings.Contains(strings.ToLower(text), "project root"); v.NamesRoot[role.name] {
+			in.Note(fmt.Sprintf("prompts/%s.md mentions the project root, but the %[1]s works in %[2]s/: there %[2]s/NAME means NAME; correct the file, or remove it to use hone's prompt", role.name, role.folder))
 		}
 	}
-	v.BuilderSystem = BuilderSystem(builderText, v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(verifierText, v.devURL(), v.Verifier.Agent != nil)
+	v.BuilderSystem = BuilderSystem(texts["builder"], v.Model.Agent != nil)
+	v.VerifierSystem = VerifierSystem(texts["verifier"], v.devURL(), v.Verifier.Agent != nil)
 	if err := v.complete(in.Root); err != nil || in.Preview {
 		return in.Limits(), err
 	}

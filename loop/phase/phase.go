@@ -28,7 +28,6 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/internal/artifact"
 	"hone/internal/git"
 	"hone/loop"
 	"hone/loop/phase/devserver"
@@ -100,8 +99,8 @@ func Own(name string) bool { return name == MapName || strings.HasPrefix(name, R
 // are walls around them.
 func Prepare(ctx context.Context, g *git.Git, root string, logs ...string) error {
 	for _, dir := range append([]string{Src, Tests, Results}, logs...) {
-		if err := artifact.MakeDir(root, dir); err != nil {
-			return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
+		if err := loop.MakeDir(root, dir); err != nil {
+			return err
 		}
 	}
 	for dir, exclude := range map[string][]string{Src: nil, Tests: {path.Base(Results) + "/"}} {
@@ -158,10 +157,8 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 		return err
 	}
 	for _, s := range specs.Specs {
-		for _, w := range s.Warnings {
-			if err := r.Notice(w); err != nil {
-				return err
-			}
+		if err := loop.Notices(r, s.Warnings...); err != nil {
+			return err
 		}
 	}
 	due := spec.DueItems(specs.Specs)
@@ -183,8 +180,4 @@ type specList struct {
 
 func fromSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
-}
-
-func withoutSource(findings []check.Finding, source string) []check.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source == source })
 }

@@ -286,8 +286,8 @@ func (p process) walls(t testing.TB, dir string, server *devserver.Server) (all 
 		{Write: []string{tests}, Hide: []string{results}, Doors: []sandbox.Door{server.Door(kind != sandbox.NoWall && kind != sandbox.Landlock)}},
 		{Write: []string{src, results}, Read: []string{filepath.Join(dir, devserver.Config)}},
 	} {
-		policy.Read = append(append(policy.Read, workshop.System()...), binary())
-		w, err := wall.Build(context.Background(), kind, policy)
+		policy.Wall, policy.Read = kind, append(append(policy.Read, workshop.System()...), binary())
+		w, err := wall.Build(context.Background(), policy)
 		if err != nil {
 			t.Skip("SKIPPED: ", err)
 		}

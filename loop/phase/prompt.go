@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -100,7 +98,14 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []ch
 	if err != nil {
 		return nil, err
 	}
-	projectMap, err := hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) { return l.writeMap(r.Tree.Dir(), deps) })
+	projectMap, err := hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) {
+		tree, err := Map(filepathIn(r, Src))
+		if err != nil {
+			return "", fmt.Errorf("map %s: %w", Src, err)
+		}
+		text := l.mapText(tree, deps)
+		return text, artifact.Write(r.Tree.Dir(), MapName, strings.NewReader(text))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -135,23 +140,9 @@ func (l Loop) role(e assignment) hone.Role {
 	return l.Verifier
 }
 
-func (l Loop) writeMap(dir, deps string) (string, error) {
-	tree, err := Map(filepath.Join(dir, Src))
-	if err != nil {
-		return "", fmt.Errorf("map %s: %w", Src, err)
-	}
-	text := l.mapText(tree, deps)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	return text, artifact.Write(root, MapName, strings.NewReader(text))
-}
-
 // This is the seed's form.
 func (l Loop) mapText(tree, deps string) string {
-	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
+	return l.Guard.Redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
 func (l Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
@@ -181,7 +172,7 @@ func (l Loop) prompt(dir string, e assignment, round int, projectMap, last strin
 		section(&b, p.title, p.text)
 	}
 	b.WriteString("===== your instructions =====\n")
-	return composed{l.redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
+	return composed{l.Guard.Redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
 func (l Loop) announce(e assignment, prior []check.Finding) string {
@@ -249,20 +240,13 @@ func (l Loop) reports(e assignment, prior []check.Finding) []part {
 			part{path.Base(devserver.Log) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
 			part{"what the project's check reported", strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n")})
 	}
-	folder := l.folder(e) + "/"
+	folder := l.role(e).Dir + "/"
 	for _, f := range fromSource(prior, "outside") {
 		if name, ok := strings.CutPrefix(f.File, folder); ok {
 			parts = append(parts, part{name + ": changed by another process", f.Text})
 		}
 	}
 	return parts
-}
-
-func (l Loop) folder(e assignment) string {
-	if e == toBuild {
-		return Src
-	}
-	return Tests
 }
 
 // Both roles get the specifications of the phases up to this one (rulings A1 and A13).
@@ -277,12 +261,7 @@ func (l Loop) specs(dir string) ([]spec.Phase, error) {
 const maxText = 1 << 20
 
 func readText(dir, name string) (string, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	text, err := artifact.Read(root, name, maxText)
+	text, err := artifact.Read(dir, name, maxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -309,32 +288,15 @@ func RoleText(dir, role string) (string, error) {
 
 func (l Loop) fits(e assignment, dir string, c composed) error {
 	role := l.role(e)
-	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))
-	if err == nil {
-		return nil
-	}
-	return l.tooLong(err, dir, c)
-}
-
-// tooLong adds the sizes of a prompt's parts to an error about a prompt that does not
-// fit (ruling G10).
-func (l Loop) tooLong(err error, dir string, c composed) error {
-	var room *hone.ContextError
-	if !errors.As(err, &room) {
-		return err
-	}
-	specs, readErr := l.specs(dir)
-	if readErr != nil {
-		return err
-	}
-	var b strings.Builder
-	rest := len(c.Context)
-	for _, s := range specs {
-		fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
-		rest -= len(s.Text)
-	}
-	fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures\n", max(rest, 0), projectName, MapName)
-	room.Room = strings.TrimRight(b.String(), "\n")
-	room.Remedy = "shorten the specifications, or choose a model with a larger context"
-	return room
+	return loop.Explain(role.Fits(int64(len(role.System)+len(c.Context)+len(c.Instruction))), func() string {
+		var b strings.Builder
+		rest := len(c.Context)
+		specs, _ := l.specs(dir) // which the prompt already contains
+		for _, s := range specs {
+			fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
+			rest -= len(s.Text)
+		}
+		fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures", max(rest, 0), projectName, MapName)
+		return b.String()
+	}, "shorten the specifications, or choose a model with a larger context")
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -36,10 +35,7 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 			config.SetRule(fs, "go|node|python", "template")
 		},
 		Files: func(root string, note func(string)) ([]loop.File, error) {
-			name, err := chooseTemplate(root, named, note)
-			if err != nil {
-				return nil, err
-			}
+			name := chooseTemplate(root, named, note)
 			if runs, phase := runsHone(root); phase && !runs {
 				note("make phase in your Makefile does not run hone; run hone phase 1")
 			}
@@ -61,56 +57,27 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 	}
 }
 
-// template is a kind of project for which init phase has hooks.
-type template struct {
-	name  string
-	marks []string // files that identify such a project
-}
-
-// The first is the default for a directory without code.
-func templates() []template {
-	return []template{
-		{"go", []string{"go.mod"}},
-		{"node", []string{"package.json"}},
-		{"python", []string{"pyproject.toml", "requirements.txt", "setup.py", "main.py"}},
-	}
-}
-
-func chooseTemplate(root, named string, note func(string)) (string, error) {
-	var names []string
-	for _, t := range templates() {
-		names = append(names, t.name)
-	}
+// The language of the code in src/, else of that at the root, chooses the hooks.
+func chooseTemplate(root, named string, note func(string)) string {
 	if named != "" {
-		return named, nil
+		return named
 	}
 	for _, dir := range []string{Src, "."} {
-		for _, t := range templates() {
-			if mark := markIn(filepath.Join(root, dir), t); mark != "" {
-				note(templateNote(t.name, path.Join(dir, mark), dir))
-				return t.name, nil
+		for _, mark := range []struct{ file, template string }{{"go.mod", "go"}, {"package.json", "node"},
+			{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"}, {"main.py", "python"}} {
+			if info, err := os.Stat(filepath.Join(root, dir, mark.file)); err != nil || !info.Mode().IsRegular() {
+				continue
 			}
+			text := fmt.Sprintf("the template is %s because there is a %s", mark.template, path.Join(dir, mark.file))
+			if dir != Src {
+				text += "; phase works only on the code in src/, so move it there"
+			}
+			note(text)
+			return mark.template
 		}
 	}
-	note(fmt.Sprintf("the template is %s because there is no code yet; --template accepts %s", names[0], strings.Join(names, ", ")))
-	return names[0], nil
-}
-
-func templateNote(template, file, dir string) string {
-	text := fmt.Sprintf("the template is %s because there is a %s", template, file)
-	if dir != Src {
-		text += "; phase works only on the code in src/, so move it there"
-	}
-	return text
-}
-
-func markIn(dir string, t template) string {
-	for _, name := range t.marks {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-			return name
-		}
-	}
-	return ""
+	note("the template is go because there is no code yet; --template accepts go, node, python")
+	return "go"
 }
 
 // Both are true if there is no Makefile, because hone's own will be written.

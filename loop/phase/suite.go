@@ -59,7 +59,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	if err != nil {
 		return suiteRun{}, err
 	}
-	run := suiteRun{Exit: got.Exit, Output: l.redact(excerpt.Output(got.Stdout))}
+	run := suiteRun{Exit: got.Exit, Output: l.Guard.Redact(excerpt.Output(got.Stdout))}
 	switch {
 	case got.TimedOut:
 		run.Broken = fmt.Sprintf("%s did not finish within %s and was stopped", suitePath, limit)
@@ -87,15 +87,10 @@ func hasSuite(r *hone.Run) bool {
 }
 
 func notExecutable(dir string) string {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	if err := artifact.Check(dir, suitePath); err != nil {
 		return err.Error()
 	}
-	defer root.Close()
-	if err := artifact.Check(root, suitePath); err != nil {
-		return err.Error()
-	}
-	switch info, err := root.Lstat(suitePath); {
+	switch info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(suitePath))); {
 	case err != nil:
 		return "there is no " + suitePath
 	case info.Mode()&0o100 == 0:
@@ -130,7 +125,7 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		}
 		run.Requests = server.Requests()
 		left, bad := readVerdicts(r.Tree.Dir())
-		run.Left, run.Broken = l.redact(left), cmp.Or(run.Broken, bad)
+		run.Left, run.Broken = l.Guard.Redact(left), cmp.Or(run.Broken, bad)
 		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
 		run.Suite, err = suiteDigest(ctx, r.Tree)
 		return run, err
@@ -183,13 +178,8 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 }
 
 func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
-	root, err := os.OpenRoot(tree.Dir())
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
 	var paths []string
-	eachTest(root, func(name string, e fs.DirEntry) {
+	eachTest(tree.Dir(), func(name string, e fs.DirEntry) {
 		if !e.IsDir() && e.Name() != failedName {
 			paths = append(paths, name)
 		}

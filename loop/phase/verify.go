@@ -19,7 +19,6 @@ import (
 	"hone/loop"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
-	"hone/loop/phase/verdict"
 	"hone/tool"
 )
 
@@ -108,17 +107,14 @@ func (s suiteRun) remarks(doubts []string) []check.Finding {
 // In a resumed run it returns nil, and what was tried is tried again.
 func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
 	now := false
-	if _, err := hone.Step(ctx, r, "unverified", why, func(context.Context) (done, error) {
+	if err := loop.Do(ctx, r, "unverified", why, func(context.Context) error {
 		now = true
-		return done{}, nil
+		return nil
 	}); err != nil || !now {
 		return err
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: "nothing was verified: " + why, Next: hone.Next{Verb: hone.Resume}}
 }
-
-// done is the record of a step without a result.
-type done struct{}
 
 // report is failed_specs.md as the verifier's session left it.
 type report struct {
@@ -155,9 +151,9 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 	}
 	got, err = hone.Step(ctx, r, "read verdict", nil, func(context.Context) (got report, err error) {
 		got.Text, got.Bad = readVerdicts(r.Tree.Dir())
-		got.Text = l.redact(got.Text)
+		got.Text = l.Guard.Redact(got.Text)
 		got.Absent = !hasSuite(r)
-		v := verdict.Parse(got.Text)
+		v := readFailed(got.Text)
 		got.Said = verdictText("the verifier reports", len(v.Failures))
 		for _, w := range v.Warnings {
 			got.Said += "\n" + w
@@ -182,7 +178,7 @@ func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) str
 	switch {
 	case got.Bad != "":
 		return "its verdict is unreadable: " + got.Bad
-	case len(verdict.Parse(got.Text).Failures) > 0:
+	case len(readFailed(got.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case refusedReport(talk) != "":
@@ -225,7 +221,7 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 }
 
 func (got report) findings() (found []check.Finding) {
-	v := verdict.Parse(got.Text)
+	v := readFailed(got.Text)
 	for _, f := range v.Failures {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
 	}
@@ -241,15 +237,8 @@ const stepClear = "clear verdict"
 func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 	// Like a command it records a manifest, so that the removal is not taken for
 	// another program's change.
-	_, err := repeatable(ctx, r, stepClear, func(context.Context) (done, error) {
-		return loop.InRoot(r.Tree.Dir(), func(root *os.Root) (done, error) {
-			for _, name := range verdictPaths(root) {
-				if err := artifact.Remove(root, name); err != nil {
-					return done{}, err
-				}
-			}
-			return done{}, nil
-		})
+	_, err := repeatable(ctx, r, stepClear, func(context.Context) (struct{}, error) {
+		return struct{}{}, removeVerdicts(r.Tree.Dir())
 	})
 	return err
 }
@@ -258,8 +247,8 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 const maxVerdict = 1 << 20
 
 // A verifier may take its directory for the project's root, so that the file may be anywhere below tests/ (ruling A14).
-func verdictPaths(root *os.Root) (names []string) {
-	eachTest(root, func(name string, e fs.DirEntry) {
+func verdictPaths(dir string) (names []string) {
+	eachTest(dir, func(name string, e fs.DirEntry) {
 		if e.Name() == failedName {
 			names = append(names, name)
 		}
@@ -268,7 +257,12 @@ func verdictPaths(root *os.Root) (names []string) {
 }
 
 // Logs, repositories, and what is in a directory called failed_specs.md are left out.
-func eachTest(root *os.Root, visit func(name string, e fs.DirEntry)) {
+func eachTest(dir string, visit func(name string, e fs.DirEntry)) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
 	// What cannot be listed contains nothing that could be read.
 	_ = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
 		closed := err != nil || name == Results || e.Name() == ".git"
@@ -282,15 +276,17 @@ func eachTest(root *os.Root, visit func(name string, e fs.DirEntry)) {
 	})
 }
 
-func readVerdicts(dir string) (text, bad string) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err.Error()
+func removeVerdicts(dir string) (err error) {
+	for _, name := range verdictPaths(dir) {
+		err = cmp.Or(err, artifact.Remove(dir, name))
 	}
-	defer root.Close()
+	return err
+}
+
+func readVerdicts(dir string) (text, bad string) {
 	var texts []string
-	for _, name := range verdictPaths(root) {
-		text, err := artifact.Read(root, name, maxVerdict)
+	for _, name := range verdictPaths(dir) {
+		text, err := artifact.Read(dir, name, maxVerdict)
 		switch {
 		case err != nil:
 			return "", err.Error()
@@ -307,15 +303,10 @@ func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found 
 	failures := fromSource(found, sourceContract)
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
 		said := history.Report{Said: verdictText("the verification found", len(failures))}
-		return loop.InRoot(r.Tree.Dir(), func(root *os.Root) (_ history.Report, err error) {
-			if len(failures) == 0 {
-				for _, name := range verdictPaths(root) {
-					err = cmp.Or(err, artifact.Remove(root, name))
-				}
-				return said, err
-			}
-			return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(loop.FindingTexts(failures))+"\n"))
-		})
+		if len(failures) == 0 {
+			return said, removeVerdicts(r.Tree.Dir())
+		}
+		return said, artifact.Write(r.Tree.Dir(), failedPath, strings.NewReader(l.Guard.Redact(loop.FindingTexts(failures))+"\n"))
 	})
 	if err != nil {
 		return err
@@ -341,7 +332,7 @@ func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, 
 		}
 	}
 	for _, f := range failures {
-		for _, one := range verdict.Parse(f.Text).Failures {
+		for _, one := range readFailed(f.Text).Failures {
 			if i := testedBy(plain, strings.TrimSpace(one.Spec)); i >= 0 {
 				all[i].Verdict = loop.Failed
 			}

@@ -12,7 +12,6 @@ package reconcile
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,11 +147,7 @@ func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.F
 }
 
 func (l Loop) explain(err error, p prompt) error {
-	var c *hone.ContextError
-	if errors.As(err, &c) && c.Room == "" {
-		c.Room, c.Remedy = p.sizeReport(), remedy
-	}
-	return err
+	return loop.Explain(err, p.sizeReport, remedy)
 }
 
 // attemptLimit is how many bytes of a refused edit are sent to the model, which does

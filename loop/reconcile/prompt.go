@@ -126,7 +126,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return p, err
 	}
-	if err := l.notices(r, p); err != nil {
+	if err := loop.Notices(r, append(slices.Clone(p.Warnings), l.contentNotices(p)...)...); err != nil {
 		return p, err
 	}
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
@@ -258,7 +258,7 @@ func findings(prior []check.Finding, round, rounds int) string {
 		b.WriteString(" The loop ends when no findings are left.")
 	}
 	b.WriteString("\n\n")
-	for i, f := range blockingFirst(prior) {
+	for i, f := range loop.BlockingFirst(prior) {
 		kind := "Finding"
 		if f.Advisory {
 			kind = "Note"
@@ -271,20 +271,6 @@ func findings(prior []check.Finding, round, rounds int) string {
 	}
 	b.WriteString(closing)
 	return b.String()
-}
-
-func blockingFirst(prior []check.Finding) []check.Finding {
-	sorted := slices.Clone(prior)
-	slices.SortStableFunc(sorted, func(a, b check.Finding) int {
-		switch {
-		case a.Advisory == b.Advisory:
-			return 0
-		case a.Advisory:
-			return 1
-		}
-		return -1
-	})
-	return sorted
 }
 
 // Preview composes the first prompt without sending or recording anything.

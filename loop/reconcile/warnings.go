@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"hone"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/workspace"
@@ -32,7 +31,8 @@ func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []str
 		patterns []string
 	}{{"edits-require-approval", l.Approve}, {"not-sent", l.NotSent}} {
 		for _, pattern := range list.patterns {
-			if !matchesFile(pattern, dir, files) {
+			// A file that git ignores counts only if the pattern is its path.
+			if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern))); err != nil && !matchesAny(pattern, files) {
 				texts = append(texts, fmt.Sprintf("%s: %q in %s matches no file%s", config.BorkPath, pattern, list.key, l.advice(pattern, files)))
 			}
 		}
@@ -99,12 +99,6 @@ func (l Loop) noSpecs(files workspace.Manifest) string {
 	return text
 }
 
-// A file that git ignores counts only if the pattern is its path.
-func matchesFile(pattern, dir string, files workspace.Manifest) bool {
-	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern)))
-	return err == nil || matchesAny(pattern, files)
-}
-
 // The pattern matches only relative to SOURCE_DIR.
 func (l Loop) advice(pattern string, files workspace.Manifest) string {
 	below := treepath.Quote(l.Scope) + "/" + strings.TrimPrefix(pattern, "./")
@@ -119,17 +113,7 @@ func matchesAny(pattern string, files workspace.Manifest) bool {
 	return slices.ContainsFunc(files, func(e workspace.Entry) bool { return match.Match(e.Path) })
 }
 
-// notices tells the user, once per run, the warnings and which contents the model does
-// not get.
-func (l Loop) notices(r *hone.Run, p prompt) error {
-	for _, text := range append(slices.Clone(p.Warnings), l.contentNotices(p)...) {
-		if err := r.Notice(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// They tell the user which contents the model does not get.
 func (l Loop) contentNotices(p prompt) []string {
 	var texts []string
 	if p.Diff.Ref == "" {

@@ -16,7 +16,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/journal"
-	"hone/loop"
 	"hone/model"
 )
 
@@ -244,16 +243,13 @@ func (a *Artifacts) write() {
 	}
 	logs := map[string]*eventLog{"execution.toml": &a.execution, "review.toml": &a.reviews}
 	maps.DeleteFunc(logs, func(_ string, log *eventLog) bool { return len(log.text) == 0 })
-	if a.err == nil && len(a.files)+len(logs) > 0 {
-		a.err = inRoot(tree, func(root *os.Root) (err error) {
-			for name, text := range a.files {
-				err = cmp.Or(err, artifact.Write(root, artifactsFolder+"/"+name, strings.NewReader(text)))
-			}
-			for name, log := range logs {
-				err = cmp.Or(err, log.write(root, artifactsFolder+"/"+name))
-			}
-			return err
-		})
+	if a.err == nil {
+		for name, text := range a.files {
+			a.err = cmp.Or(a.err, artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(text)))
+		}
+		for name, log := range logs {
+			a.err = cmp.Or(a.err, log.write(tree, artifactsFolder+"/"+name))
+		}
 		clear(a.files)
 	}
 	if len(a.executions.text) > 0 && a.err == nil {
@@ -262,17 +258,12 @@ func (a *Artifacts) write() {
 			err = os.MkdirAll(base, 0o755)
 		}
 		if err == nil {
-			err = inRoot(base, func(root *os.Root) error { return a.executions.write(root, name) })
+			err = a.executions.write(base, name)
 		}
 		if err != nil {
 			a.err = fmt.Errorf("log %s: %w", a.loop.Log, err)
 		}
 	}
-}
-
-func inRoot(dir string, do func(root *os.Root) error) error {
-	_, err := loop.InRoot(dir, func(root *os.Root) (done, error) { return done{}, do(root) })
-	return err
 }
 
 // Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named

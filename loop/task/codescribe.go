@@ -16,7 +16,14 @@ import (
 const compatible = "oaic"
 
 func modelName(in *loop.Input, typed string) (string, error) {
-	return loop.MapNames(typed, func(name string) (string, error) { return codescribeModel(name, in.HasProvider) })
+	names := strings.Split(typed, ",")
+	for i, name := range names {
+		var err error
+		if names[i], err = codescribeModel(strings.TrimSpace(name), in.HasProvider); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(names, ","), nil
 }
 
 func maxTokens(in *loop.Input) error {

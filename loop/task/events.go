@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -203,10 +202,10 @@ func (g *eventLog) begin(id string) {
 }
 
 // An earlier process of the run may have written some of the text, and died in the middle of an event.
-func (g *eventLog) write(root *os.Root, name string) error {
+func (g *eventLog) write(dir, name string) error {
 	text, replace := g.text, g.replace
 	if !g.opened && !replace {
-		old, err := artifact.Read(root, name, maxLog)
+		old, err := artifact.Read(dir, name, maxLog)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -218,9 +217,9 @@ func (g *eventLog) write(root *os.Root, name string) error {
 	}
 	g.text, g.opened, g.replace = nil, true, false
 	if replace {
-		return artifact.Write(root, name, bytes.NewReader(text))
+		return artifact.Write(dir, name, bytes.NewReader(text))
 	}
-	f, err := artifact.OpenAppend(root, name)
+	f, err := artifact.OpenAppend(dir, name)
 	if err != nil {
 		return err
 	}

@@ -78,15 +78,8 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := os.OpenRoot(base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return log, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	if err := artifact.CheckAppend(root, name); err != nil {
+	// base may not exist yet.
+	if err := artifact.CheckAppend(base, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")
 	}
 	return log, nil

@@ -111,6 +111,7 @@ type process struct {
 	agent   bool        // the executor is one
 	run     **hone.Run  // is told the run; may be nil
 	allowed *[][]string // what Tools was asked for
+	noTools error       // of Tools
 	after   func(path string)
 }
 
@@ -123,12 +124,15 @@ func (p process) set(dir string) func(r *hone.Run) hone.Round {
 		if p.run != nil {
 			*p.run = r
 		}
-		l.Tools = func(allow []string) (execute, review []tool.Tool) {
+		l.Tools = func(allow []string) (execute, review []tool.Tool, err error) {
+			if p.noTools != nil {
+				return nil, nil, p.noTools
+			}
 			if p.allowed != nil {
 				*p.allowed = append(*p.allowed, allow)
 			}
 			looks := []tool.Tool{readTool(r), bashTool(dir)}
-			return append([]tool.Tool{writeTool(r, p.after)}, looks...), looks
+			return append([]tool.Tool{writeTool(r, p.after)}, looks...), looks, nil
 		}
 		r.Rules, r.Own, r.Limits, r.Check = l.Rules(), task.Own, hone.Limits{Rounds: max(p.rounds, 1), Tokens: p.tokens}, p.check
 		r.Trust.CheckFirst = hone.Informed // as the command has it

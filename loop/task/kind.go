@@ -11,7 +11,6 @@ import (
 	"hone"
 	"hone/internal/config"
 	"hone/loop"
-	"hone/loop/task/taskfile"
 	"hone/tool"
 	"hone/tool/allow"
 	"hone/workspace"
@@ -114,11 +113,8 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(), v.ready(in)
 }
 
-func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
-	if v.File == "" {
-		return taskfile.Plain(v.Text), nil
-	}
-	t, err := taskfile.Load(tree, v.File)
+func (v *invocation) task(tree *workspace.Tree) (taskFile, error) {
+	t, err := Loop{File: v.File, Text: v.Text}.task(tree)
 	if err != nil {
 		return t, loop.UsageOf(err, "hone init task writes an example")
 	}
@@ -230,7 +226,7 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 }
 
 // The round adds the reviewer's write. The reviewer's commands run behind walls of their own.
-func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
+func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool, err error), error) {
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " contains hone's own records and is closed; your instructions state what happened so far"}
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
@@ -240,11 +236,11 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	if err != nil {
 		return nil, err
 	}
-	return func(programs []string) (execute, review []tool.Tool) {
+	return func(programs []string) (execute, review []tool.Tool, err error) {
 		with := execution
 		with.Programs = append(v.Programs(), programs...)
-		execute, _ = s.Tools(with) // the tree is open, so that it cannot fail
-		return execute, reviewing
+		execute, err = s.Tools(with)
+		return execute, reviewing, err
 	}, nil
 }
 

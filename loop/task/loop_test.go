@@ -3,10 +3,12 @@ package task_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -193,6 +195,22 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 	if strings.Contains(m.prompts()[2], "no report says") {
 		t.Error("what is for the person is told the model")
+	}
+}
+
+// TestToolsFail: a session whose tools cannot be made, because a file could not be read, does not begin without them;
+// a resume makes them (ruling G22).
+func TestToolsFail(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
+	m := &recorder{replies: []model.Reply{call("write", "path", "a", "content", "done\n"), say(complete)}}
+	p := process{model: m, check: saysDone(dir), noTools: &fs.PathError{Op: "stat", Path: ".git", Err: syscall.ENOMEM}}
+	if end := p.live(t, dir); end.Kind != hone.KindFailed || len(m.asked) > 0 {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	p.noTools = nil
+	if end := p.live(t, dir); end.Kind != hone.KindDone {
+		t.Errorf("%+v", end)
 	}
 }
 

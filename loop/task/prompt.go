@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"hone/check"
 	"hone/internal/render"
 	"hone/loop"
-	"hone/loop/task/taskfile"
 	"hone/model"
 	"hone/workspace"
 )
@@ -49,24 +47,24 @@ type composed struct {
 
 type earlier struct {
 	loops []LoopSummary
-	tasks []taskfile.Task
+	tasks []taskFile
 }
 
 func earlierLoops(r *hone.Run) (e earlier, err error) {
 	if e.loops, err = hone.Earlier[LoopSummary](r, stepSummary); err != nil {
 		return e, err
 	}
-	e.tasks, err = hone.Earlier[taskfile.Task](r, stepTask)
+	e.tasks, err = hone.Earlier[taskFile](r, stepTask)
 	return e, err
 }
 
-func (e earlier) changedTask(t taskfile.Task) bool {
+func (e earlier) changedTask(t taskFile) bool {
 	return len(e.tasks) > 0 && !slices.Equal(e.tasks[len(e.tasks)-1].Turns, t.Turns)
 }
 
 // They are the task's own turns, the last of them with the state of the work. The task is sent once, and no two consecutive
 // messages have the same role.
-func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) ([]model.Message, error) {
+func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding, past earlier) ([]model.Message, error) {
 	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past.loops, changed: past.changedTask(t)}
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (_ composed, err error) {
 		if s.prior, err = currentFindings(r, prior); err != nil {
@@ -89,7 +87,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 
 // ok is false unless the last session ended with an answer, nothing is pending, and the check found something. A changed task,
 // or files that were restored, need a new session.
-func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) (text string, ok bool, err error) {
+func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding, past earlier) (text string, ok bool, err error) {
 	if l.Executor.Agent || len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
 		return "", false, nil
 	}
@@ -122,7 +120,7 @@ func onlyChecked(prior []check.Finding) bool {
 	return checked
 }
 
-func (l Loop) messages(t taskfile.Task, text string) []model.Message {
+func (l Loop) messages(t taskFile, text string) []model.Message {
 	if l.Executor.Agent {
 		return agentMessages(t, text)
 	}
@@ -133,7 +131,7 @@ func (l Loop) messages(t taskfile.Task, text string) []model.Message {
 const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
 // It is one message, which names the roles if the task has several turns.
-func agentMessages(t taskfile.Task, text string) []model.Message {
+func agentMessages(t taskFile, text string) []model.Message {
 	var parts []model.Part
 	for _, turn := range t.Turns {
 		said := turn.Text
@@ -145,7 +143,7 @@ func agentMessages(t taskfile.Task, text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
 
-func modelMessages(t taskfile.Task, text string) []model.Message {
+func modelMessages(t taskFile, text string) []model.Message {
 	var messages []model.Message
 	for _, turn := range t.Turns {
 		messages = append(messages, model.Message{Role: turn.Role, Parts: []model.Part{{Text: turn.Text}}})
@@ -160,19 +158,15 @@ func modelMessages(t taskfile.Task, text string) []model.Message {
 }
 
 // The error states what takes the room (ruling G10).
-func (l Loop) fits(role hone.Role, t taskfile.Task, rest int) error {
-	err := role.Fits(int64(len(role.System) + t.Size() + rest))
-	var c *hone.ContextError
-	if errors.As(err, &c) && c.Room == "" {
-		c.Room = fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
-		c.Remedy = "shorten the task, or choose a model with a larger context"
-	}
-	return err
+func (l Loop) fits(role hone.Role, t taskFile, rest int) error {
+	return loop.Explain(role.Fits(int64(len(role.System)+t.Size()+rest)), func() string {
+		return fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
+	}, "shorten the task, or choose a model with a larger context")
 }
 
 // standing is the state of the work when a loop begins.
 type standing struct {
-	task    taskfile.Task
+	task    taskFile
 	check   string
 	noBash  bool
 	changed bool // since the last loop

@@ -9,7 +9,6 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/render"
-	"hone/loop/task/taskfile"
 	"hone/model"
 	"hone/workspace"
 )
@@ -18,7 +17,7 @@ import (
 var reviewProtocol string
 
 // The prompt contains the task's turns only if the task is not in a file.
-func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
+func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskFile, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(ctx context.Context) (composed, error) {
 		changed, err := l.changedText(ctx, r)
 		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), l.Check, t, did, changed, session(l.reviewTurns(), l.Reviewer))}, err
@@ -26,7 +25,7 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, d
 	if err != nil {
 		return nil, err
 	}
-	return user(p.Text), l.fits(l.Reviewer, taskfile.Task{}, len(p.Text))
+	return hone.Text(p.Text), l.fits(l.Reviewer, taskFile{}, len(p.Text))
 }
 
 const (
@@ -84,7 +83,7 @@ func (l Loop) diff(r *hone.Run, d workspace.Delta) (text string, ok bool, err er
 	return l.Guard.Redact(render.Diff(d.Path, sides[0], sides[1])), true, nil
 }
 
-func reviewText(dir, check string, t taskfile.Task, did executed, changed, session string) string {
+func reviewText(dir, check string, t taskFile, did executed, changed, session string) string {
 	var b strings.Builder
 	s := did.Facts
 	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -32,15 +31,9 @@ const maxReview = 256 << 10
 // stepClearReview removes the review of an earlier loop.
 const stepClearReview = "clear review"
 
-// done is the record of a step without a result.
-type done struct{}
-
 // An earlier review must not be mistaken for the review of this loop (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
-	_, err := loop.InTree(ctx, r, stepClearReview, nil, func(root *os.Root) (done, error) {
-		return done{}, artifact.Remove(root, reviewOutput)
-	})
-	return err
+	return loop.Do(ctx, r, stepClearReview, nil, func(context.Context) error { return artifact.Remove(r.Tree.Dir(), reviewOutput) })
 }
 
 type reviewed struct {
@@ -57,8 +50,8 @@ type reviewed struct {
 // A missing or invalid file does not count as a review (ruling S4). If the run was moved to another directory after the review,
 // the file is missing, and what the reviewer wrote counts.
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
-	return loop.InTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
-		text, err := artifact.Read(root, reviewOutput, maxReview)
+	return hone.Step(ctx, r, "read review", nil, func(context.Context) (reviewed, error) {
+		text, err := artifact.Read(r.Tree.Dir(), reviewOutput, maxReview)
 		if errors.Is(err, fs.ErrNotExist) {
 			cleared, _ := r.Taken(stepClearReview)
 			written, ok := writtenReview(r, cleared)
@@ -173,12 +166,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 			if _, err := parseReview([]byte(content), loop); err != nil {
 				return tool.Failure(fmt.Sprintf("content: %v. Nothing was written; fix it and write it again.", err)), nil
 			}
-			root, err := os.OpenRoot(dir)
-			if err != nil {
-				return tool.Result{}, err
-			}
-			defer root.Close()
-			if err := artifact.Write(root, reviewOutput, strings.NewReader(content)); err != nil {
+			if err := artifact.Write(dir, reviewOutput, strings.NewReader(content)); err != nil {
 				return tool.Result{}, err
 			}
 			return tool.Result{Text: fmt.Sprintf("Wrote %s (%d bytes). Now end with one line that says what you wrote.", reviewOutput, len(content))}, nil

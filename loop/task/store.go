@@ -23,10 +23,5 @@ func makeHome(dir string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return loop.MakeDir(dir, artifactsHome)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return artifact.Create(root, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
+	return artifact.Create(dir, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
 }

@@ -25,8 +25,7 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/loop/task/taskfile"
-	"hone/model"
+	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -55,7 +54,7 @@ type Loop struct {
 	// file adds to those that commands may run. Tools is called before each session. It
 	// must depend only on allow, and must not give the reviewer a tool named "write":
 	// the loop adds that one. In a run it is invocation.tools.
-	Tools func(allow []string) (execute, review []tool.Tool)
+	Tools func(allow []string) (execute, review []tool.Tool, err error)
 	// NoBash means that Tools has no tool that runs commands.
 	NoBash bool
 	// Typed and ReviewerTyped are the models in the user's words, for CodeScribe's files;
@@ -112,10 +111,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 
 // The user may edit the file while hone runs (ruling S6). An invalid file stops the run; continuing with the old task would do
 // what the user no longer wants.
-func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
-	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskfile.Task, error) {
+func (l Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
+	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskFile, error) {
 		t, err := l.task(r.Tree)
-		var wrong *taskfile.Error
+		var wrong *taskError
 		switch {
 		case errors.As(err, &wrong):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
@@ -126,11 +125,11 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
 	})
 }
 
-func (l Loop) task(tree *workspace.Tree) (taskfile.Task, error) {
+func (l Loop) task(tree *workspace.Tree) (taskFile, error) {
 	if l.File == "" {
-		return taskfile.Plain(l.Text), nil
+		return plainTask(l.Text), nil
 	}
-	return taskfile.Load(tree, l.File)
+	return loadTask(tree, l.File)
 }
 
 type executed struct {
@@ -153,18 +152,30 @@ const (
 	endedUnread = "unreadable" // the agent's output contains no answer
 )
 
-func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
+func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding) (executed, error) {
 	role := l.Executor
 	if !role.Agent {
-		role.Tools, _ = l.Tools(t.Allow)
-		role.Answered = answerProblem
+		tools, _, err := l.Tools(t.Allow)
+		if err != nil {
+			return executed{}, err
+		}
+		role.Tools, role.Answered = tools, answerProblem
 	}
 	talk, err := l.converse(ctx, r, role, t, prior)
 	if err != nil {
 		return executed{}, err
 	}
-	did := executed{Pending: pendingItems(prior)}
-	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, l.runnableCheck()); err != nil {
+	var did executed
+	for _, f := range prior {
+		if f.Source == sourcePending {
+			did.Pending = append(did.Pending, f.Text)
+		}
+	}
+	check := l.Check
+	if l.NoBash {
+		check = ""
+	}
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, check); err != nil {
 		return did, err
 	}
 	if did.Facts.missingAnswer() == "" {
@@ -179,7 +190,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 }
 
 // The last session is continued if only the check was not content with it, and it leaves room.
-func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskfile.Task, prior []check.Finding) (hone.Conversation, error) {
+func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
 	past, err := earlierLoops(r)
 	if err != nil {
 		return hone.Conversation{}, err
@@ -195,17 +206,7 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 	if err != nil {
 		return hone.Conversation{}, err
 	}
-	if role.Agent {
-		return r.Delegate(ctx, role, messages)
-	}
-	return r.Talk(ctx, role, messages)
-}
-
-func (l Loop) runnableCheck() string {
-	if l.NoBash {
-		return ""
-	}
-	return l.Check
+	return loop.Converse(ctx, r, role, messages)
 }
 
 // check is empty if the session could not run the check.
@@ -221,24 +222,17 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 	})
 }
 
-func pendingItems(prior []check.Finding) []string {
-	var items []string
-	for _, f := range prior {
-		if f.Source == sourcePending {
-			items = append(items, f.Text)
-		}
-	}
-	return items
-}
-
-func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) (reviewed, error) {
+func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
 		return reviewed{}, err
 	}
 	role := l.Reviewer
-	_, role.Tools = l.Tools(t.Allow)
-	role.Tools = append(slices.Clip(role.Tools), reviewWrite(r.Tree.Dir(), r.Round()))
+	_, tools, err := l.Tools(t.Allow)
+	if err != nil {
+		return reviewed{}, err
+	}
+	role.Tools = append(slices.Clip(tools), reviewWrite(r.Tree.Dir(), r.Round()))
 	role.Bounds.Turns = l.reviewTurns()
 	role.Answered = reviewProblem(r)
 	talk, err := r.Talk(ctx, role, messages)
@@ -289,8 +283,4 @@ func standingBlocker(prior []check.Finding, advisory bool) []check.Finding {
 		}
 	}
 	return nil
-}
-
-func user(text string) []model.Message {
-	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}
 }

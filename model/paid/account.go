@@ -101,7 +101,13 @@ func (a *Account) commit(h reservation, used *model.Usage, fault error) (*model.
 		charge(&c, h.price)
 	case c.Usage == nil:
 	case f != nil && f.Temporary() && c.Usage.Output <= h.out:
-		chargeSoFar(&c, h)
+		// The provider reported what it read, but not all that it wrote, so the maximum counts as written.
+		if c.Usage.Total() > c.Usage.Output {
+			c.Usage = new(*c.Usage)
+			c.Usage.Output, c.Usage.Cost = h.out, nil
+			charge(&c, h.price)
+		}
+		c.Usage = nil
 	default:
 		c.Basis = "provider"
 		charge(&c, h.price)
@@ -112,17 +118,6 @@ func (a *Account) commit(h reservation, used *model.Usage, fault error) (*model.
 func charge(c *history.Commit, price *Price) {
 	c.Tokens = c.Usage.Total()
 	c.Cost = costOf(*c.Usage, price)
-}
-
-// The provider reported what it read, but not all that it wrote, so the maximum counts as written.
-func chargeSoFar(c *history.Commit, h reservation) {
-	if c.Usage.Total() > c.Usage.Output {
-		most := *c.Usage
-		most.Output, most.Cost = h.out, nil
-		c.Usage = &most
-		charge(c, h.price)
-	}
-	c.Usage = nil
 }
 
 func (a *Account) recordCommit(c history.Commit) error {
@@ -167,7 +162,12 @@ func plausibleUsage(u *model.Usage, bytes int64) *model.Usage {
 // commit once, with the usage, or with nil if it is unknown. If the budget
 // cannot pay for the call the error is a [*history.Stop].
 func (a *Account) Reserve(role string, c Candidate, bytes int64) (maxOutput int64, commit func(used *model.Usage, fault error) error, err error) {
-	a.noteRelayed(role)
+	a.mu.Lock()
+	if a.relayed == nil {
+		a.relayed = map[string]bool{}
+	}
+	a.relayed[role] = true // the call is forwarded whether the budget pays for it or not; the agent's own report then does not count
+	a.mu.Unlock()
 	h, err := a.reserve(role, c, 0, bytes+framingTokens)
 	if err != nil {
 		return 0, nil, err
@@ -176,16 +176,6 @@ func (a *Account) Reserve(role string, c Candidate, bytes int64) (maxOutput int6
 		_, err := a.commit(h, used, fault)
 		return err
 	}, nil
-}
-
-// The calls are forwarded whether the budget pays for them or not. The agent's own report then does not count.
-func (a *Account) noteRelayed(role string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.relayed == nil {
-		a.relayed = map[string]bool{}
-	}
-	a.relayed[role] = true
 }
 
 // Lend reserves tokens and cost for another run, which a loop starts and this run pays

@@ -57,10 +57,24 @@ func (m Model) Turn(bytes int64) (Allowance, error) {
 	now, _ := m.InService()
 	m.Account.mu.Lock()
 	defer m.Account.mu.Unlock()
-	if _, err := m.Account.affordableOutput(m.Role, now, now.turnAndAnswer(bytes+framingTokens)); err != nil {
+	in, turn, answer := bytes+framingTokens, now.atMost(minTurn), now.atMost(minAnswer)
+	both := need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + answer, what: "the next turn"}
+	if _, err := m.Account.affordableOutput(m.Role, now, both); err != nil {
 		return Allowance{}, err
 	}
-	return Allowance{Output: m.Account.turnOutput(now, bytes+framingTokens)}, nil
+	// The budget still pays for an answer after a reply of that many tokens. Each is paid for twice: when it is written, and when
+	// it is sent again.
+	most := float64(now.MaxOutput)
+	for _, p := range m.Account.remainingBudgets(now) {
+		fixed := p.in*float64(2*in+maxTurnText+maxHarnessText) + p.out*float64(answer)
+		if each := p.out + bytesPerToken*p.in; each > 0 {
+			most = min(most, (p.left-fixed)/each)
+		}
+	}
+	if most >= float64(now.MaxOutput) {
+		return Allowance{}, nil
+	}
+	return Allowance{Output: max(int64(most), turn)}, nil
 }
 
 // Answer returns what the budget allows for the last turn. The request has so many bytes, of which
@@ -74,7 +88,16 @@ func (m Model) Answer(bytes, spare int64) (Allowance, error) {
 	defer m.Account.mu.Unlock()
 	in := bytes + framingTokens + maxHarnessText - spare
 	_, err := m.Account.affordableOutput(m.Role, now, need{in: in, out: now.atMost(minOutput), what: "the next request"})
-	return Allowance{Request: m.Account.requestBytes(now)}, err
+	most := math.Inf(1) // bytes that may be sent so that the budget pays for an answer
+	for _, p := range m.Account.remainingBudgets(now) {
+		if p.in > 0 {
+			most = min(most, (p.left-p.out*float64(now.atMost(minAnswer)))/p.in)
+		}
+	}
+	if most > 1<<53 {
+		return Allowance{}, err
+	}
+	return Allowance{Request: max(1, int64(most)-framingTokens-1)}, err
 }
 
 // need is what the budget must pay for, in tokens: the request, and the
@@ -127,12 +150,6 @@ func budgetStop(why string, next history.Next) error {
 
 func (c Candidate) atMost(tokens int64) int64 { return min(c.MaxOutput, tokens) }
 
-// in is the number of tokens of the turn's request.
-func (c Candidate) turnAndAnswer(in int64) need {
-	turn := c.atMost(minTurn)
-	return need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + c.atMost(minAnswer), what: "the next turn"}
-}
-
 func (a *Account) limited() bool { return a.Limits.Tokens > 0 || a.Limits.Cost > 0 }
 
 // remainingBudget is what is left of one of the run's limits, and what each
@@ -149,35 +166,4 @@ func (a *Account) remainingBudgets(c Candidate) []remainingBudget {
 		all = append(all, remainingBudget{a.Limits.Cost - spent.Cost, c.Price.maxCost(1, 0), c.Price.maxCost(0, 1)})
 	}
 	return all
-}
-
-// The budget still pays for an answer after such a reply. It returns 0 if the candidate's own limit is lower. Each token is paid
-// for twice: when it is written, and when it is sent again.
-func (a *Account) turnOutput(c Candidate, in int64) int64 {
-	most := float64(c.MaxOutput)
-	for _, p := range a.remainingBudgets(c) {
-		fixed := p.in*float64(2*in+maxTurnText+maxHarnessText) + p.out*float64(c.atMost(minAnswer))
-		if each := p.out + bytesPerToken*p.in; each > 0 {
-			most = min(most, (p.left-fixed)/each)
-		}
-	}
-	if most >= float64(c.MaxOutput) {
-		return 0
-	}
-	return max(int64(most), c.atMost(minTurn))
-}
-
-// requestBytes returns how many bytes may be sent so that the budget pays for
-// an answer; 0 means any number.
-func (a *Account) requestBytes(c Candidate) int64 {
-	most := math.Inf(1)
-	for _, p := range a.remainingBudgets(c) {
-		if p.in > 0 {
-			most = min(most, (p.left-p.out*float64(c.atMost(minAnswer)))/p.in)
-		}
-	}
-	if most > 1<<53 {
-		return 0
-	}
-	return max(1, int64(most)-framingTokens-1)
 }

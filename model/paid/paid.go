@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"hone/history"
 	"hone/journal"
@@ -68,7 +69,7 @@ func (m Model) Generate(ctx context.Context, req model.Request) (model.Reply, er
 		}
 		p := m.Account.patience(now.Called, next != nil)
 		switch ended := p.ends(fault, req.Attempt+1); {
-		case ended && next != nil && failsOver(fault):
+		case ended && next != nil && (fault.Temporary() || fault.Kind == model.Quota): // a wrong key, or a request that is rejected, must not go unnoticed
 			err = m.PassOn(fault.Error())
 			now, next = m.InService()
 			req.Attempt = -1
@@ -76,8 +77,11 @@ func (m Model) Generate(ctx context.Context, req model.Request) (model.Reply, er
 		case ended:
 			err = m.giveUp(now, fault, size, req.Attempt+1, p)
 		default:
-			failed := history.Retried{Attempt: req.Attempt, Limit: p.attempts, Error: fault.Error()}
-			err = m.Account.waitToRetry(ctx, failed, max(pause.NextBackOff(), fault.RetryAfter))
+			d := max(pause.NextBackOff(), fault.RetryAfter)
+			if _, err = m.Account.Append(journal.Entry{Type: history.TypeRetry, Payload: history.Retried{
+				Attempt: req.Attempt, Limit: p.attempts, Error: fault.Error(), Wait: d.Milliseconds()}}); err == nil {
+				err = wait(ctx, d, time.Now)
+			}
 		}
 		if err != nil {
 			return model.Reply{}, err
@@ -155,9 +159,6 @@ func (m Model) PassOn(why string) error {
 		Round: m.Round, Role: m.Role, From: now.Called, To: next.Called, Error: why}})
 	return err
 }
-
-// A wrong key, or a request that a provider rejects, must not go unnoticed.
-func failsOver(fault *model.Error) bool { return fault.Temporary() || fault.Kind == model.Quota }
 
 // smallContext is less than any model has, in tokens.
 const smallContext = 8 << 10
@@ -254,6 +255,6 @@ func withCacheMarks(messages []model.Message) []model.Message {
 
 // sizeOf returns how many bytes a request has in its recorded form.
 func sizeOf(req model.Request) (int64, error) {
-	b, err := history.Marshal(req)
+	b, err := journal.Encode(req)
 	return int64(len(b)), err
 }

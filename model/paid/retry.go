@@ -6,8 +6,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"hone/history"
-	"hone/journal"
 	"hone/model"
 )
 
@@ -83,14 +81,6 @@ func (p patience) ends(fault *model.Error, attempts int) bool {
 }
 
 func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait > p.wait }
-
-func (a *Account) waitToRetry(ctx context.Context, failed history.Retried, d time.Duration) error {
-	failed.Wait = d.Milliseconds()
-	if _, err := a.Append(journal.Entry{Type: history.TypeRetry, Payload: failed}); err != nil {
-		return err
-	}
-	return wait(ctx, d, time.Now)
-}
 
 const lookAtClock = time.Second
 

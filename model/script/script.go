@@ -13,7 +13,7 @@
 // your prompt that no result contains; otherwise the reply answers the
 // requests that follow its own calls, again and again.
 //
-// A script is JSON or text. In the text form marker lines separate replies:
+// A script is text, in which marker lines separate replies:
 //
 //	Text before the first marker is a comment.
 //	=== reply ===
@@ -26,7 +26,6 @@
 //	=== reply finish=length when="(?i)review" input=100 output=5 ===
 //	This reply answers requests that match "when".
 //
-// A comment must not begin with a bracket, because that begins the JSON form.
 // The markers differ from those of txtar, so that a txtar archive can contain
 // a script. In a reply's text, a backslash escapes a line that looks like a
 // marker. These are the markers and their attributes:
@@ -39,14 +38,6 @@
 //	error  a failed attempt: kind, status, after, hint, delay, when. The
 //	       lines below are the message. With last no reply follows: all
 //	       further attempts fail too
-//
-// The JSON form is a list of replies, or an object with the list as "replies":
-//
-//	{"replies": [
-//	  {"text": "…", "calls": [{"name": "read", "args": {"path": "main.go"}}]},
-//	  {"attempts": [{"error": {"kind": "overloaded", "status": 503, "after": "1s"}}, {"text": "…"}]},
-//	  {"when": "(?i)review", "text": "…", "finish": "length", "usage": {"input": 100, "output": 5}}
-//	]}
 package script
 
 import (
@@ -236,7 +227,11 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	r := model.Reply{Finish: a.Finish, Detail: a.Detail}
 	if a.Text != "" {
 		r.Parts = append(r.Parts, model.Part{Text: a.Text})
-		streamLines(a.Text, req.Stream)
+		for line := range strings.Lines(a.Text) {
+			if req.Stream != nil {
+				req.Stream(line)
+			}
+		}
 	}
 	for i, c := range a.Calls {
 		call := model.Call(c)
@@ -263,15 +258,6 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	}
 	r.Usage, err = estimate(req, a)
 	return r, err
-}
-
-func streamLines(text string, to func(string)) {
-	if to == nil {
-		return
-	}
-	for line := range strings.Lines(text) {
-		to(line)
-	}
 }
 
 // One token for every four bytes is a common rule of thumb.

@@ -74,32 +74,9 @@ func want() []script.Reply {
 	}
 }
 
-func TestParseText(t *testing.T) {
+func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want(), parsed(t, text).Replies); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseJSON(t *testing.T) {
-	const replies = `[
-	  {"text": "Hello\n\ntwo blank lines follow\n\n"},
-	  {"when": "(?i)shorten \"it\"", "text": "Cut of", "finish": "length", "detail": "MAX", "delay": "1ms",
-	   "usage": {"input": 100, "output": 5, "reasoning": 2, "cache_read": 7, "cache_write": 3}},
-	  {"attempts": [
-	    {"error": {"kind": "rate limited", "status": 429, "after": "1.5s", "message": "Slow down.", "hint": "wait a little"}},
-	    {"error": {"kind": "overloaded"}},
-	    {"text": "I read.", "calls": [
-	      {"id": "call_x", "name": "read", "args": {"path": "main.go"}},
-	      {"name": "write", "args": "not JSON"},
-	      {"name": "list"},
-	      {"name": "nothing", "args": ""}]}]},
-	  {"error": {"kind": "auth", "status": 401, "message": "No key."}},
-	  {"text": "=== reply ===\n-- file.go --\n\\=== call x ===\n=== something else ==="}
-	]`
-	for _, data := range []string{replies, "\n{\"replies\": " + replies + "}\n"} {
-		if diff := cmp.Diff(want(), parsed(t, data).Replies); diff != "" {
-			t.Errorf("replies (-want +got):\n%s", diff)
-		}
 	}
 }
 
@@ -118,22 +95,9 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 		{"negative time", "=== reply ===\n=== reply delay=-1s ===\n", "demo:2: a duration is negative"},
 		{"bad number", "=== reply input=many ===\n", "demo:1: strconv.ParseInt"},
 		{"open quote", "=== reply when=\"a ===\n", "demo:1: a quoted value is not closed"},
+		{"empty name", "=== reply ===\n=== call \"\" ===\n", "demo:2: a call must begin with the tool's name"},
 		{"bad when", "x\n=== reply when=( ===\n", "demo:2: when: error parsing regexp"},
 		{"late when", "=== error kind=cut ===\n=== reply when=a ===\n", "demo:2: only the first attempt"},
-		{"JSON syntax", "[\n{\"text\": \"a\"},\n{\"text\" \"b\"}]", "demo:3: invalid character"},
-		{"JSON type", "[\n{\"text\": 1}]", "demo:2: json: cannot unmarshal"},
-		{"JSON unknown key", "[\n{\"text\": \"a\"},\n{\"txt\": \"b\"}]", `demo:3: json: unknown field "txt"`},
-		{"JSON cut", "[\n{\"text\": \"a\"}", "demo:2: the script ends early"},
-		{"JSON two lists", "[{}]\n[{}]", "demo:2: text after the end"},
-		{"JSON two keys", "{\"replies\": [{}],\n\"more\": 1}", "demo:2: found more, want }"},
-		{"JSON other key", "{\"answers\": [{}]}", `write {"replies"`},
-		{"JSON empty", "[]", "demo:1: no replies"},
-		{"JSON number", "{\"replies\": [{\"delay\": 5}]}", `a duration must be a string such as "1.5s"`},
-		{"JSON both", "[{\"text\": \"a\", \"attempts\": [{}]}]", "cannot have attempts and other keys"},
-		{"JSON error and text", "[{\"text\": \"a\", \"error\": {\"kind\": \"cut\"}}]", "cannot be both"},
-		{"JSON reply before an error", "[{\"attempts\": [{}, {\"error\": {\"kind\": \"cut\"}}]}]", "never used"},
-		{"JSON no attempts", "[{\"attempts\": []}]", "attempts is empty"},
-		{"JSON call without a name", "[{\"calls\": [{\"args\": {}}]}]", "a call has no name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := script.Parse("demo", []byte(test.data))
@@ -330,8 +294,6 @@ func TestNew(t *testing.T) {
 // Parse never panics, and each of its errors names the file.
 func FuzzParse(f *testing.F) {
 	f.Add(text)
-	f.Add(`[{"text": "a\n\n", "calls": [{"name": " =\"\\", "args": "\n"}], "usage": {}}, {"error": {"kind": "too long"}}]`)
-	f.Add(`{"replies": [{"when": "\u0000a\u2028 ===", "attempts": [{"error": {"kind": "cut", "message": "\\=== reply ==="}}]}]}`)
 	f.Add("=== reply ===\r\na\r\n=== call a\\b id=\"=\" ===\r\n\r\n")
 	f.Add("=== reply\n")
 	f.Fuzz(func(t *testing.T, data string) {

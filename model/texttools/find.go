@@ -18,23 +18,9 @@ var (
 	quotation    = lazyregexp.New(`^ *(?: {4}|\t|>)`) // a Markdown quotation, or indented like code
 )
 
-// span is a part of a text that contains calls.
-type span struct {
-	from, to int
-	parts    []model.Part // the calls, perhaps after visible text
-}
-
-// finder collects the spans of a text. Its methods read what begins at a position,
-// and return where to continue.
-type finder struct {
-	*reader
-	spans  []span
-	fenced []span // in fenced blocks
-}
-
-// They are in order. It takes linear time: a call without an end extends to the end of the text.
-func find(text string, tools []model.Spec) []span {
-	f := finder{reader: newReader(text, tools)}
+// The parts of the text that contain calls are in order. It takes linear time: a call without an end extends to the end of the text.
+func find(text string, tools []model.Spec) []found {
+	r := newReader(text, tools)
 	begins := true
 	for pos := reasoningEnd(text); pos < len(text); {
 		end := lineEnd(text, pos)
@@ -45,66 +31,67 @@ func find(text string, tools []model.Spec) []span {
 			pos = end
 			continue
 		case begins && opensJSON(line):
-			pos = f.readBare(at)
+			pos = r.readBare(at)
 		case fence.MatchString(line):
-			pos = f.block(at)
+			pos = r.block(at)
 		case quotation.MatchString(text[pos:end]):
 			pos = end
 		default:
-			pos = f.line(pos)
+			pos = r.line(pos)
 		}
 		begins = false
 	}
-	if len(f.spans) > 0 {
-		return f.spans
+	if len(r.spans) > 0 {
+		return r.spans
 	}
-	return atEnd(text, f.fenced)
+	return atEnd(text, r.fenced)
 }
 
 // There is nothing else in the text after them.
-func atEnd(text string, spans []span) []span {
-	first, end := len(spans), len(text)
-	for first > 0 && strings.Trim(text[spans[first-1].to:end], space) == "" {
+func atEnd(text string, calls []found) []found {
+	first, end := len(calls), len(text)
+	for first > 0 && strings.Trim(text[calls[first-1].end(text):end], space) == "" {
 		first--
-		end = spans[first].from
+		end = calls[first].from
 	}
-	return spans[first:]
+	return calls[first:]
 }
 
-func (f *finder) add(spans *[]span, from int, found found) (to int) {
-	to = len(f.text) - len(found.rest)
-	*spans = append(*spans, span{from, to, found.parts})
-	return to
+// It returns where what follows begins.
+func (r *reader) add(calls *[]found, from int, one found) int {
+	one.from = from
+	*calls = append(*calls, one)
+	return one.end(r.text)
 }
 
 // The reply begins with a JSON value.
-func (f *finder) readBare(at int) int {
-	s := f.text[at:]
-	if found, ok := f.onlyCalls(s); ok {
-		f.add(&f.spans, at, found)
-		return len(f.text) // what follows an envelope is text
+func (r *reader) readBare(at int) int {
+	s := r.text[at:]
+	if found, ok := r.onlyCalls(s); ok {
+		r.add(&r.spans, at, found)
+		return len(r.text) // what follows an envelope is text
 	}
 	if json.Valid([]byte(s)) {
-		return len(f.text) // an answer in JSON may contain anything in its strings
+		return len(r.text) // an answer in JSON may contain anything in its strings
 	}
-	return f.line(at)
+	return r.line(at)
 }
 
 // A block counts if it contains nothing but calls of offered tools.
-func (f *finder) block(at int) int {
-	m := fence.FindStringSubmatch(f.text[at:])
+func (r *reader) block(at int) int {
+	m := fence.FindStringSubmatch(r.text[at:])
 	begin := at + len(m[0])
-	inside, rest := cutBlock(f.text[begin:], m[1]+m[2])
-	if fenceOfCalls.MatchString(f.text[at:]) {
-		found, ok := newReader(inside, f.tools).onlyCalls(inside)
+	inside, rest := cutBlock(r.text[begin:], m[1]+m[2])
+	if fenceOfCalls.MatchString(r.text[at:]) {
+		found, ok := newReader(inside, r.tools).onlyCalls(inside)
 		calls := model.Reply{Parts: found.parts}.Calls()
-		foreign := func(c model.Call) bool { return !f.offers(c.Name) }
+		foreign := func(c model.Call) bool { return !r.offers(c.Name) }
 		if ok && strings.Trim(found.rest, space) == "" && len(calls) > 0 && !slices.ContainsFunc(calls, foreign) {
 			found.rest = rest
-			f.add(&f.fenced, at, found)
+			r.add(&r.fenced, at, found)
 		}
 	}
-	return len(f.text) - len(rest)
+	return len(r.text) - len(rest)
 }
 
 // run opened the block.
@@ -121,32 +108,28 @@ func cutBlock(s, run string) (inside, rest string) {
 }
 
 // It reads to the end of the line, or of the line in which the last call ends.
-func (f *finder) line(pos int) int {
+func (r *reader) line(pos int) int {
 	for words := false; ; words = true {
-		i := strings.IndexAny(f.text[pos:], "`<[\n")
+		i := strings.IndexAny(r.text[pos:], "`<[\n")
 		if i < 0 {
-			return len(f.text)
+			return len(r.text)
 		}
-		words = words || strings.Trim(f.text[pos:pos+i], space) != ""
+		words = words || strings.Trim(r.text[pos:pos+i], space) != ""
 		at := pos + i
 		pos = at + 1
-		rest := f.text[at:]
+		rest := r.text[at:]
 		switch {
 		case rest[0] == '\n' || rest[0] == '`':
-			return lineEnd(f.text, at)
-		case at > 0 && strings.IndexByte(`"'`, f.text[at-1]) >= 0: // quoted
+			return lineEnd(r.text, at)
+		case at > 0 && strings.IndexByte(`"'`, r.text[at-1]) >= 0: // quoted
 		case opensCall(rest):
-			if found, ok := f.tagged(rest, words); ok {
-				pos = f.add(&f.spans, at, found)
+			if found, ok := r.tagged(rest, words); ok {
+				pos = r.add(&r.spans, at, found)
 			}
-		case opensResult(rest) && !words && len(f.spans)+len(f.fenced) > 0:
-			return len(f.text)
+		case !words && len(r.spans)+len(r.fenced) > 0 && (strings.HasPrefix(rest, "<tool_result") || strings.HasPrefix(rest, "<tool_response")):
+			return len(r.text)
 		}
 	}
-}
-
-func opensResult(s string) bool {
-	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
 }
 
 // The line feed is included.

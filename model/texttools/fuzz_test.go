@@ -24,11 +24,11 @@ func FuzzParse(f *testing.F) {
 		spans := find(text, testTools())
 		at, want := 0, ""
 		for _, s := range spans {
-			if s.from < at || s.to <= s.from || s.to > len(text) {
-				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.to, at, len(text))
+			if s.from < at || s.end(text) <= s.from || s.end(text) > len(text) {
+				t.Fatalf("span %d to %d after %d in %d bytes", s.from, s.end(text), at, len(text))
 			}
 			want += text[at:s.from] + model.Reply{Parts: s.parts}.Text()
-			at = s.to
+			at = s.end(text)
 		}
 		if want += text[at:]; dense(visible) != dense(want) {
 			t.Errorf("visible text = %q, text outside of calls = %q", visible, want)

@@ -20,16 +20,22 @@ const (
 // reader reads calls. All strings that its methods take and return as the rest are
 // ends of its text.
 type reader struct {
-	text  string
-	tools []model.Spec
-	lasts map[string]int // last position of each closing tag
+	text   string
+	tools  []model.Spec
+	lasts  map[string]int // last position of each closing tag
+	spans  []found
+	fenced []found // in fenced blocks
 }
 
 type found struct {
+	from     int          // where it begins in the text
 	parts    []model.Part // the calls, perhaps after visible text
 	rest     string       // what follows
 	envelope bool         // the calls are members of an object with text; what follows it is text
 }
+
+// end is where what follows begins in the text.
+func (f found) end(text string) int { return len(text) - len(f.rest) }
 
 func oneCall(name, args string) found {
 	return found{parts: []model.Part{{Call: &model.Call{Name: name, Args: args}}}}

@@ -120,11 +120,11 @@ func withCalls(reply model.Reply, req model.Request) model.Reply {
 // those that were offered; if nil, only forms with a tag are calls.
 func Parse(text string, tools []model.Spec) []model.Part { return split(text, find(text, tools)) }
 
-func split(text string, spans []span) (parts []model.Part) {
+func split(text string, spans []found) (parts []model.Part) {
 	at := 0
 	for _, s := range spans {
 		parts = append(appendText(parts, strings.TrimRight(text[at:s.from], space)), s.parts...)
-		at = s.to
+		at = s.end(text)
 	}
 	if rest := text[at:]; at == 0 || strings.Trim(rest, space) != "" {
 		parts = append(parts, model.Part{Text: rest})

@@ -51,11 +51,15 @@ func Conditions(kind sandbox.Wall, tree string) (string, error) {
 		}
 		fmt.Fprintln(h, st.Dev, st.Ino, st.Size, st.Mode, st.Ctim.Nano())
 	}
-	status, err := statusLines("Cap", "NoNewPrivs", "Seccomp")
+	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintln(h, status)
+	for line := range strings.Lines(string(status)) {
+		if slices.ContainsFunc([]string{"Cap", "NoNewPrivs", "Seccomp"}, func(name string) bool { return strings.HasPrefix(line, name) }) {
+			fmt.Fprint(h, line)
+		}
+	}
 	for _, file := range settings() {
 		value, _ := os.ReadFile(file) // a system that lacks it is another condition
 		fmt.Fprintf(h, "%s %q\n", file, value)
@@ -63,7 +67,6 @@ func Conditions(kind sandbox.Wall, tree string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// settings returns the files of the kernel that say what this process may do.
 func settings() []string {
 	files := []string{"/proc/self/attr/current", "/sys/kernel/security/lsm", "/proc/sys/kernel/yama/ptrace_scope"}
 	for _, pattern := range []string{"/proc/sys/user/max_*_namespaces", "/proc/sys/kernel/*userns*", "/proc/sys/kernel/seccomp/*", "/proc/sys/kernel/apparmor_*"} {
@@ -71,16 +74,4 @@ func settings() []string {
 		files = append(files, found...)
 	}
 	return files
-}
-
-// statusLines returns the lines of this process's status that start with one of the
-// names.
-func statusLines(names ...string) ([]string, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(strings.Split(string(status), "\n"), func(line string) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(line, name) })
-	}), nil
 }

@@ -66,7 +66,6 @@ func (r Report) Stopped() []Result {
 	return r.pick(func(one Result) bool { return one.conclusive() && !one.crossed() })
 }
 
-// pick returns the results for which keep returns true.
 func (r Report) pick(keep func(Result) bool) []Result {
 	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return !keep(one) })
 }

@@ -179,8 +179,10 @@ func (g *Guard) Close() error {
 }
 
 // Recover restores the protected paths that commands of earlier processes changed,
-// from the records in aside, which no living process may use. It leaves a record that
-// it cannot read or restore unchanged, and returns an error that names it.
+// from the records in aside, which is the Aside of their policy and which no living process may use.
+// Call it before anything is read that a command may have changed: a configuration, and what the
+// next policy names. It leaves a record that it cannot read or restore unchanged, and returns an
+// error that names it.
 func Recover(aside string) ([]sandbox.Restored, error) {
 	files, err := os.ReadDir(aside)
 	err = ignoreMissing(err)
@@ -190,26 +192,22 @@ func Recover(aside string) ([]sandbox.Restored, error) {
 			continue
 		}
 		path := filepath.Join(aside, f.Name())
-		restored, failed := recoverRecord(path)
-		all = append(all, restored...)
+		var entries []*entry
+		var failed error
+		if filepath.Ext(path) == "" { // the temporary file of a record is only removed
+			failed = readRecord(path, &entries)
+		}
+		if failed == nil {
+			var restored []sandbox.Restored
+			restored, failed = restore(entries, aside)
+			all = append(all, restored...)
+		}
+		if failed == nil {
+			failed = os.Remove(path)
+		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, failed))
 		}
 	}
 	return all, err
-}
-
-// The temporary file of a record is only removed.
-func recoverRecord(path string) (restored []sandbox.Restored, err error) {
-	var entries []*entry
-	if filepath.Ext(path) == "" {
-		err = readRecord(path, &entries)
-	}
-	if err == nil {
-		restored, err = restore(entries, filepath.Dir(path))
-	}
-	if err == nil {
-		err = os.Remove(path)
-	}
-	return restored, err
 }

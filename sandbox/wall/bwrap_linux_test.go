@@ -327,7 +327,7 @@ func TestTooManyArguments(t *testing.T) {
 		if _, err := exec.LookPath(string(wall)); err != nil {
 			t.Skip("SKIPPED: ", err)
 		}
-		s := spec{Wall: wall, Entries: []sandbox.Entry{{Path: "/w", Access: sandbox.AccessWrite, Dir: true}}}
+		s := spec{Policy: sandbox.Policy{Wall: wall}, Entries: []sandbox.Entry{{Path: "/w", Access: sandbox.AccessWrite, Dir: true}}}
 		if _, err := s.wrapper(); err != nil {
 			t.Error(err)
 		}

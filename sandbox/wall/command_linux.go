@@ -15,7 +15,6 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 )
 
@@ -69,12 +68,12 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 		l.streams.Finish(0)
 		return nil, err
 	}
-	s.Command, s.Stdin, s.Caged = sandbox.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, c.Stdin != nil, l.cage != nil
+	s.Command, s.Stdin = sandbox.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, c.Stdin != nil
 	if err = l.instruct(s, &files); err != nil {
 		l.control.hangUp() // it has ended; see [walled.failure]
 	}
 	l.streams.Started(err)
-	dial := loopback.Dial
+	dial := dialLoopback
 	if s.ownNet() {
 		dial = l.dial
 	}
@@ -94,7 +93,7 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
-	if s.Wall == sandbox.Hidden {
+	if s.Policy.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
@@ -216,7 +215,7 @@ func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 		return nil, err
 	}
 	defer closeFiles(sockets)
-	return loopback.Connect(ctx, sockets, port)
+	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
 }
 
 func closeFiles(files []*os.File) {

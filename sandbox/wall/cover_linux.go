@@ -16,7 +16,7 @@ import (
 // either.
 func (w *Walls) cover() map[string]map[string]sandbox.Placeholder {
 	byRoot := map[string]map[string]sandbox.Placeholder{}
-	if w.spec.Policy.Records == "" || !w.spec.kind().namespaces {
+	if w.spec.Policy.Records == "" || !w.spec.Policy.Wall.Namespaces() {
 		return byRoot
 	}
 	for i, e := range w.spec.Entries {

@@ -5,6 +5,11 @@
 // if it returns no error they work, and [Walls.Grade] describes them. Walls
 // need Linux; other systems have only sandbox.NoWall.
 //
+// One value leads from the settings to the kernel, the [sandbox.Policy]. WallSettings of the package
+// loop contain what the settings say of it, Walls of the package harness add what a loop plans, and
+// Equip of the package workshop what this machine has. Build finds its paths (Entries), sends it with
+// each command to the process that starts the command (spec), and that gives it to kernel.Restrain.
+//
 // Each command, with walls or without ([None]), has a supervisor: this program again ([Helper]),
 // which this process starts and tells what to do. It is a subreaper; behind the hidden wall it is
 // the first process of its namespaces, and builds the wall there; bwrap and firejail start it

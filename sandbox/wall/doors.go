@@ -17,10 +17,6 @@ type outside struct {
 	guard *putback.Guard
 }
 
-func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	return o.guard.Around(run)
-}
-
 // firstDoor is the port of the first door if the walls choose it. In a network
 // of their own no other program uses it.
 const firstDoor = 20801
@@ -61,19 +57,6 @@ func serve(l net.Listener, answer func(net.Conn)) {
 		}
 		go answer(conn)
 	}
-}
-
-// Recover restores the protected paths that commands changed, if the process that ran
-// them died before it could restore them. aside is the Aside of its policy, which
-// no living process may use. Call it before anything is read that a command may have
-// changed: a configuration, and what the next policy names.
-func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(aside) }
-
-// RecoverPlaceholders removes the placeholders of processes that died during a
-// command. records is the Records of their policies. It does not touch those of
-// living processes. Its error is about those in tree.
-func RecoverPlaceholders(records, tree string) error {
-	return putback.RecoverPlaceholders(records, tree)
 }
 
 // DoorAddr returns the address at which commands find the door of the policy

@@ -94,10 +94,36 @@ func runHelper(c control) error {
 	if err != nil {
 		return err
 	}
-	if len(s.Wrapper) > 0 {
-		return runWrapper(s)
+	if len(s.Wrapper) == 0 {
+		return runSupervisor(c)
 	}
-	return runSupervisor(c)
+	// The next message, with the command's streams, is for the supervisor behind the walls.
+	runtime.LockOSThread() // the program dies with the thread that started it
+	said, text, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}, Stderr: text}
+	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
+	t, err := process.Start(cmd)
+	_ = text.Close()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	go func() {
+		hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
+		_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })
+		time.Sleep(2 * time.Second) // the supervisor ends by itself soon after the caller
+		t.Kill()
+	}()
+	first, _ := io.ReadAll(io.LimitReader(said, 4<<10))
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	<-t.Exited()
+	t.End()
+	if t.Exit().Status != 0 { // a supervisor has sent its own failure before
+		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(first)), " "), "(no message)"))
+	}
+	return nil
 }
 
 // The file's position, which the helpers share, is not moved.
@@ -111,37 +137,4 @@ func readSpec() (s spec, err error) {
 		return s, os.NewSyscallError("pread", err)
 	}
 	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
-}
-
-// The next message, with the command's streams, is for the supervisor behind the walls.
-func runWrapper(s spec) error {
-	runtime.LockOSThread() // the program dies with the thread that started it
-	said, text, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}, Stderr: text}
-	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
-	t, err := process.Start(cmd)
-	_ = text.Close()
-	if err != nil {
-		return fmt.Errorf("start %s: %w", cmd.Path, err)
-	}
-	go killOrphan(t)
-	first, _ := io.ReadAll(io.LimitReader(said, 4<<10))
-	go func() { _, _ = io.Copy(io.Discard, said) }()
-	<-t.Exited()
-	t.End()
-	if t.Exit().Status != 0 { // a supervisor has sent its own failure before
-		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(first)), " "), "(no message)"))
-	}
-	return nil
-}
-
-// The supervisor did not end by itself soon after the caller ended. Messages are not read: they are for the supervisor.
-func killOrphan(t *process.Tree) {
-	hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
-	_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })
-	time.Sleep(2 * time.Second)
-	t.Kill()
 }

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 )
 
 // newRoot is a file system that is being built. The process enters it last.
@@ -40,7 +39,12 @@ func buildHidden(s spec) error {
 		{"show the policy's paths", r.show},
 		{"mount /proc", r.proc},
 		{"make /dev", r.dev},
-		{"raise the loopback interface", r.network},
+		{"raise the loopback interface", func() error {
+			if !s.ownNet() {
+				return nil
+			}
+			return raiseLoopback()
+		}},
 		{"enter the new root", r.enter},
 	} {
 		if err := step.do(); err != nil {
@@ -333,13 +337,6 @@ func (r *newRoot) size() string {
 		return strconv.FormatInt(most, 10)
 	}
 	return "25%"
-}
-
-func (r *newRoot) network() error {
-	if !r.spec.ownNet() {
-		return nil
-	}
-	return loopback.Raise()
 }
 
 func (r *newRoot) enter() error {

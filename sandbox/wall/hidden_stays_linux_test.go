@@ -51,7 +51,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 
 // TestHiddenChangesNoSetting: before Linux 6.14 the highest process number is the machine's, and root could write it.
 func TestHiddenChangesNoSetting(t *testing.T) {
-	w, err := Build(t.Context(), sandbox.Hidden, system())
+	w, err := Build(t.Context(), system(sandbox.Hidden))
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}

@@ -3,10 +3,8 @@ package wall
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
@@ -14,13 +12,7 @@ import (
 
 // kind is how one wall differs from the others.
 type kind struct {
-	wall  sandbox.Wall
-	level sandbox.Level
-	// namespaces means that commands have namespaces of their own. The kernel
-	// ends their processes with the process namespace.
-	namespaces bool
-	// mounted means that commands see a file system built from the policy.
-	mounted bool
+	wall sandbox.Wall
 	// args returns the command line with which another program, which has the
 	// wall's name, builds the wall and runs the supervisor behind it, and which may have
 	// maxArgs arguments; nil if no other program is needed. install tells the user how to get it.
@@ -39,18 +31,18 @@ const (
 
 // kinds are the walls of this system, the strongest first.
 var kinds = []kind{
-	{wall: sandbox.Hidden, level: sandbox.LevelHidden, namespaces: true, mounted: true, next: allowUser},
+	{wall: sandbox.Hidden, next: allowUser},
 	{
-		wall: sandbox.Bubblewrap, level: sandbox.LevelHidden, namespaces: true, mounted: true, args: bwrapArgs, maxArgs: 9000, next: allowUser,
+		wall: sandbox.Bubblewrap, args: bwrapArgs, maxArgs: 9000, next: allowUser,
 		install: "apt install bubblewrap (dnf, pacman and apk have the same package)",
 	},
-	{wall: sandbox.Landlock, level: sandbox.LevelGuarded, next: kernel.LandlockAdvice},
+	{wall: sandbox.Landlock, next: kernel.LandlockAdvice},
 	{
-		wall: sandbox.Firejail, level: sandbox.LevelGuarded, namespaces: true, args: firejailArgs, maxArgs: 127,
+		wall: sandbox.Firejail, args: firejailArgs, maxArgs: 127,
 		install: "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
 		next:    useOther + "; firejail must be setuid, 0.9.72 or later, allow this user (man firejail-users), and not run in another sandbox",
 	},
-	{wall: sandbox.NoWall, level: sandbox.LevelOpen},
+	{wall: sandbox.NoWall},
 }
 
 // Kinds returns the walls of this system, the strongest first, even if some cannot
@@ -65,15 +57,13 @@ func Kinds() []sandbox.Wall {
 	return walls
 }
 
-// spec tells a supervisor what to do.
+// spec tells a supervisor what to do: the policy, and what is known of it in this process only.
 type spec struct {
-	Wall    sandbox.Wall
-	Policy  sandbox.Policy // Layers is the directory for this command
-	Entries []sandbox.Entry
-	Hidden  string // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
+	Policy  sandbox.Policy  // Layers is the directory for this command
+	Entries []sandbox.Entry // of the policy, with what covers them
+	Hidden  string          // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
 	// Outside are the namespaces of the process that built the walls, by kind.
 	Outside map[string]string
-	Root    bool   // that process is the machine's root, see [kernel.Restraint]
 	program string // builds the wall; empty if none is needed
 	// Wrapper is the command line of the program that builds the wall and runs
 	// the supervisor; empty if there is none.
@@ -82,18 +72,17 @@ type spec struct {
 	Place   string          // the mark of its directory, see [sandbox.Keeper]
 	Command sandbox.Command // without streams. No Argv: build the walls, report what they reached, and exit
 	Stdin   bool            // the command reads the input that is sent; otherwise none
-	Caged   bool            // a control group limits the number of processes
 }
 
 func (s spec) kind() kind {
-	return kinds[max(0, slices.IndexFunc(kinds, func(k kind) bool { return k.wall == s.Wall }))]
+	return kinds[max(0, slices.IndexFunc(kinds, func(k kind) bool { return k.wall == s.Policy.Wall }))]
 }
 
-func (s spec) ownNet() bool { return !s.Policy.Net && s.kind().namespaces }
+func (s spec) ownNet() bool { return !s.Policy.Net && s.Policy.Wall.Namespaces() }
 
 // This process should have them for itself but shares them with the process that built the walls.
 func (s spec) sharedNamespaces() []string {
-	if !s.kind().namespaces {
+	if !s.Policy.Wall.Namespaces() {
 		return nil
 	}
 	kinds := []string{"mnt", "pid", "ipc"}
@@ -104,32 +93,6 @@ func (s spec) sharedNamespaces() []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return inside[kind] != s.Outside[kind] && inside[kind] != "" })
 }
 
-// restraint returns what the thread that starts the command gives up. Where mounts guard the
-// files already, Landlock is a second wall; otherwise it is the only one.
-func (s spec) restraint() kernel.Restraint {
-	mounted := s.kind().mounted
-	r := kernel.Restraint{
-		Limits: s.Policy.Limits, Root: s.Root, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
-		Free: s.Wall == sandbox.NoWall, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
-	}
-	if mounted {
-		r.Entries = kernel.BehindMounts(s.Entries)
-		return r
-	}
-	r.Entries = slices.Concat(s.Entries, kernel.DevicesAndProc())
-	if s.Wall == sandbox.Firejail { // which has its own
-		r.Entries = append(r.Entries, sandbox.Entry{Path: "/tmp", Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: "/dev/shm", Access: sandbox.AccessWrite, Dir: true})
-		return r
-	}
-	for _, door := range s.Policy.Doors {
-		if _, port, err := net.SplitHostPort(door.Addr); err == nil {
-			n, _ := strconv.Atoi(port)
-			r.Ports = append(r.Ports, n)
-		}
-	}
-	return r
-}
-
 // wrapper returns the command line of the program that builds the wall; nil if none is needed.
 func (s spec) wrapper() ([]string, error) {
 	k := s.kind()
@@ -138,7 +101,7 @@ func (s spec) wrapper() ([]string, error) {
 	}
 	args, err := k.args(s.program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 	if err == nil && len(args) > k.maxArgs {
-		err = &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", k.maxArgs, len(args)),
+		err = &sandbox.WallError{Wall: s.Policy.Wall, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", k.maxArgs, len(args)),
 			Next: "hide directories instead of single files, or use the hidden wall"}
 	}
 	return args, err
@@ -147,7 +110,7 @@ func (s spec) wrapper() ([]string, error) {
 // grade returns the walls' grade. reached is what the kernel package says of this kernel.
 func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 	g := reached
-	g.Wall, g.Level, g.Net = s.Wall, s.kind().level, "off"
+	g.Wall, g.Level, g.Net = s.Policy.Wall, s.Policy.Wall.Level(), "off"
 	switch {
 	case s.Policy.Net || g.Level == sandbox.LevelOpen:
 		g.Net = "on"
@@ -162,7 +125,7 @@ func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 
 // unavailable says that the wall cannot be built, and what the user can do.
 func (s spec) unavailable(err error) error {
-	return &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
+	return &sandbox.WallError{Wall: s.Policy.Wall, Next: s.kind().next, Err: err}
 }
 
 // current returns the spec for a command that starts now: what was to be hidden and no longer exists

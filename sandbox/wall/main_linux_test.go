@@ -17,7 +17,7 @@ import (
 // command behind walls and is killed.
 func TestMain(m *testing.M) {
 	if exe, _ := os.Executable(); filepath.Base(exe) == withoutHelper {
-		w, err := Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())
+		w, err := Build(context.Background(), system(sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL"))))
 		if err == nil {
 			_, err = w.Run(context.Background(), inside("/", "true"))
 		}
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		runtest.RunScript(None{Keeper: sandbox.NewKeeper(dir)}, script)
 		os.Exit(0)
 	} else if script != "" {
-		runtest.RunScript(must(Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())), script)
+		runtest.RunScript(must(Build(context.Background(), system(sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL"))))), script)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

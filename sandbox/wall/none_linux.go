@@ -17,6 +17,6 @@ func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Starte
 		return sandbox.Result{}, err
 	}
 	c.Dir = dir
-	w := Walls{grace: n.Grace, spec: spec{Wall: sandbox.NoWall, Place: n.Keeper.Place(), Policy: sandbox.Policy{As: n.As, Limits: sandbox.Limits{Processes: -1}}}}
+	w := Walls{grace: n.Grace, spec: spec{Place: n.Keeper.Place(), Policy: sandbox.Policy{Wall: sandbox.NoWall, As: n.As, Limits: sandbox.Limits{Processes: -1}}}}
 	return w.run(ctx, c, started)
 }

@@ -29,8 +29,8 @@ func newOverlaid(t *testing.T) overlaid {
 	return o
 }
 
-func (o overlaid) policy() sandbox.Policy {
-	p := system()
+func (o overlaid) policy(wall sandbox.Wall) sandbox.Policy {
+	p := system(wall)
 	p.Write, p.Read, p.Layers = []string{o.home}, append(p.Read, o.cache, o.cache+"/dir"), o.base+"/run/layers"
 	p.Overlays = []sandbox.Overlay{
 		{Path: o.cache, Lower: o.cache, Env: []string{"CACHE=" + o.cache}},
@@ -44,7 +44,7 @@ func (o overlaid) policy() sandbox.Policy {
 // here.
 func (o overlaid) build(t *testing.T) *Walls {
 	t.Helper()
-	w, err := Build(context.Background(), sandbox.Hidden, o.policy())
+	w, err := Build(context.Background(), o.policy(sandbox.Hidden))
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
@@ -128,7 +128,7 @@ func TestWithoutOverlays(t *testing.T) {
 		t.Run(string(wall), func(t *testing.T) {
 			o := newOverlaid(t)
 			must(0, os.WriteFile(o.base+"/run/layers", nil, 0o600)) // in the way
-			w, err := Build(context.Background(), wall, o.policy())
+			w, err := Build(context.Background(), o.policy(wall))
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}
@@ -154,7 +154,7 @@ func TestOverlayOfAnotherUser(t *testing.T) {
 	}
 	o := newOverlaid(t)
 	must(0, os.Chown(o.cache, 65534, 65534))
-	w, err := Build(context.Background(), sandbox.Hidden, o.policy())
+	w, err := Build(context.Background(), o.policy(sandbox.Hidden))
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}

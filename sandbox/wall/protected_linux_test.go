@@ -57,7 +57,7 @@ func testProtectedPaths(t *testing.T, placeholders bool) {
 						t.Errorf("%s is there; restored %+v", path, r.Restored)
 					}
 				}
-				if len(r.Restored) == 0 && !w.spec.kind().mounted && w.spec.Wall != sandbox.Firejail {
+				if len(r.Restored) == 0 && !w.spec.Policy.Wall.Mounts() && w.spec.Policy.Wall != sandbox.Firejail {
 					t.Error("nothing is told to have been put back")
 				}
 			})
@@ -84,7 +84,7 @@ func TestPlaceholders(t *testing.T) {
 		must(fmt.Fprintln(h.orders, `echo ../evil >.git/commondir; echo evil >.config/hone.toml; echo evil >.git/hooks/pre-commit
 			rm -rf .config/hone.toml .git/hooks; mv .config moved; mv .git/commondir moved; mkdir -p .config; echo mine >.config/other; echo tried`))
 		<-h.lines
-		filled := w.spec.kind().namespaces
+		filled := w.spec.Policy.Wall.Namespaces()
 		for range 2 { // the second time after the end of another command
 			for name, want := range map[string]string{".git/commondir": ".", ".config/hone.toml": ""} {
 				if got, err := os.ReadFile(filepath.Join(dir, name)); filled && (err != nil || string(got) != want) {

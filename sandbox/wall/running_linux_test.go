@@ -27,7 +27,6 @@ import (
 
 	"hone/internal/waittest"
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/runtest"
 )
 
@@ -241,10 +240,10 @@ func TestForwardByDial(t *testing.T) {
 		var reached atomic.Int64
 		f := sandbox.ForwardBy("127.0.0.1:0", func(ctx context.Context) (net.Conn, error) { return h.Dial(ctx, must(strconv.Atoi(port))) }, func() { reached.Add(1) })
 		defer f.Close()
-		p := system()
+		p := system(w.Grade().Wall)
 		p.Doors = []sandbox.Door{f.Door()}
 		showBinary(&p)
-		other, err := Build(context.Background(), w.Grade().Wall, p)
+		other, err := Build(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +255,7 @@ func TestForwardByDial(t *testing.T) {
 			if want := "served at [::1]:" + port; len(lines) != 3 || lines[0] != want || lines[1] != want {
 				t.Fatalf("%q, %s", r.Stdout, r.Stderr)
 			}
-			if w.spec.Wall != sandbox.NoWall && strings.Contains(lines[2], "served") {
+			if w.spec.Policy.Wall != sandbox.NoWall && strings.Contains(lines[2], "served") {
 				t.Errorf("past the door: %s", lines[2])
 			}
 		}
@@ -331,9 +330,9 @@ func TestCancelStopsRunning(t *testing.T) {
 
 // holdServer keeps a server open and prints a line when it was reached.
 func holdServer(wall sandbox.Wall, port string) {
-	p := system()
+	p := system(wall)
 	showBinary(&p)
-	w := must(Build(context.Background(), wall, p))
+	w := must(Build(context.Background(), p))
 	c := sandbox.Command{Argv: []string{binary(), webServer, "127.0.0.1:" + port}, Dir: "/", LiveOut: runtest.OnWrite(func() {})}
 	h := must(w.Start(context.Background(), c))
 	for {
@@ -424,7 +423,7 @@ func TestSockets(t *testing.T) {
 		t.Errorf("without an answer: %v", err)
 	}
 	answer := func() {
-		fds := must(loopback.Sockets())
+		fds := must(loopbackSockets())
 		must(0, theirs.send(message{Given: true}, fds...))
 		for _, fd := range fds {
 			must(0, unix.Close(fd))

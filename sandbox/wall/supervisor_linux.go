@@ -15,7 +15,6 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 )
 
@@ -30,7 +29,6 @@ type supervisor struct {
 	started chan struct{} // closed when the command runs
 	start   sync.Mutex    // held while the command is started, since it may write before started is closed
 	asked   atomic.Bool   // the command was asked to end
-	held    bool          // the kernel limits the command's processes
 	gone    chan struct{} // closed when the caller has ended
 }
 
@@ -44,7 +42,7 @@ func runSupervisor(c control) error {
 	}
 	k := &supervisor{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{})}
 	go k.listen()
-	if s.Wall == sandbox.Hidden {
+	if s.Policy.Wall == sandbox.Hidden {
 		if err := buildHidden(s); err != nil {
 			return err
 		}
@@ -104,7 +102,7 @@ func (k *supervisor) listen() {
 			close(k.gone)
 			return
 		case m.Give:
-			fds, _ := loopback.Sockets() // without any, the caller cannot connect
+			fds, _ := loopbackSockets() // without any, the caller cannot connect
 			_ = k.send(message{Given: true}, fds...)
 			for _, fd := range fds {
 				_ = unix.Close(fd)
@@ -138,15 +136,17 @@ func (k *supervisor) openDoors() error {
 }
 
 func (k *supervisor) startRestrained() error {
-	stdin, err := k.stdin()
-	if err != nil {
-		return err
+	stdin := os.Stdin
+	if !k.Stdin { // the null device is that of the command's own file system, because the caller's lies outside
+		var err error
+		if stdin, err = os.Open(os.DevNull); err != nil {
+			return err
+		}
 	}
-	g, processes, err := k.restraint().Apply()
+	g, err := kernel.Restrain(k.Policy, k.Entries, k.Hidden != "" || !k.Policy.Wall.Mounts())
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}
-	k.held = k.Caged || processes > 0
 	if len(k.Command.Argv) == 0 {
 		return k.send(message{Ready: &g})
 	}
@@ -169,18 +169,10 @@ func (k *supervisor) startRestrained() error {
 	return nil
 }
 
-// The null device is that of the command's own file system, because the caller's lies outside.
-func (k *supervisor) stdin() (*os.File, error) {
-	if k.Stdin {
-		return os.Stdin, nil
-	}
-	return os.Open(os.DevNull)
-}
-
 // When the caller hangs up, all other processes are ended.
 func (k *supervisor) supervise() {
 	go k.tree.ReapOthers()
-	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held)
+	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory)
 	_ = k.send(message{Runs: true}) // fails only if the caller has ended
 	over := ""
 	select {
@@ -188,7 +180,13 @@ func (k *supervisor) supervise() {
 		over = k.tree.Excess()
 	case <-k.gone:
 	}
-	k.awaitGroup()
+	for k.asked.Load() && k.tree.GroupLives() { // all of a group that was asked to end has the grace period
+		select {
+		case <-k.gone:
+			k.asked.Store(false)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	how := k.tree.Exit()
 	_ = k.send(message{Exit: &ended{Exit: how.Status, Signal: how.Signal, Over: over}})
 	if over == "" {
@@ -196,17 +194,6 @@ func (k *supervisor) supervise() {
 	}
 	if os.Getpid() != 1 { // otherwise the kernel ends them
 		k.tree.End()
-	}
-}
-
-// All of a group that was asked to end has the grace period.
-func (k *supervisor) awaitGroup() {
-	for k.asked.Load() && k.tree.GroupLives() {
-		select {
-		case <-k.gone:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }
 

@@ -12,7 +12,7 @@ func BenchmarkWalls(b *testing.B) {
 	c := sandbox.Command{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{}}
 	b.Run("plain", func(b *testing.B) { runs(b, None{}, c) })
 	for _, wall := range []sandbox.Wall{sandbox.NoWall, sandbox.Landlock, sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail} {
-		w, err := Build(b.Context(), wall, system())
+		w, err := Build(b.Context(), system(wall))
 		if err != nil {
 			b.Log(err)
 			continue

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -30,15 +29,15 @@ type Walls struct {
 
 var _ sandbox.Runner = (*Walls)(nil)
 
-// Build builds walls from a policy and tries them once; NoWall, which cannot fail, is
+// Build builds the walls of a policy and tries them once; NoWall, which cannot fail, is
 // not tried. Its error is a [*sandbox.WallError] if they cannot be built here; it never
 // falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
-func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
-	if wall == sandbox.Auto {
+func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
+	if p.Wall == sandbox.Auto {
 		return buildAuto(ctx, p)
 	}
-	w, err := newWalls(wall, p)
+	w, err := newWalls(p)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 	w.Close()
 	if len(w.overlays) > 0 && ctx.Err() == nil {
 		p.Overlays = nil // perhaps only these cannot be mounted
-		return Build(ctx, wall, p)
+		return Build(ctx, p)
 	}
 	return nil, err
 }
@@ -56,8 +55,8 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 // It never chooses Firejail.
 func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	var why []string
-	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
-		w, err := Build(ctx, wall, p)
+	for _, p.Wall = range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
+		w, err := Build(ctx, p)
 		if err == nil {
 			w.grade.Why = strings.Join(why, "; ")
 			return w, nil
@@ -72,7 +71,8 @@ func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 }
 
 // They have not been tried yet.
-func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
+func newWalls(p sandbox.Policy) (*Walls, error) {
+	wall := p.Wall
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.wall == wall })
 	if i < 0 {
 		return nil, &sandbox.WallError{Wall: wall, Reason: "there is no wall of that name", Next: "use auto, hidden, bwrap, landlock, firejail or none"}
@@ -95,7 +95,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{Wall: wall, program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs(), Root: kernel.RootOfMachine()}}
+	w := &Walls{spec: spec{program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
@@ -103,7 +103,12 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	err = w.placeDoors(p.Doors, w.spec.ownNet())
 	if err == nil {
 		w.spec.Policy.Doors = w.doors
-		w.guard, err = putback.New(w.unprotected(), p.Aside, p.Records, placeholders)
+		// Changes to these must be undone after a command, because the walls cannot protect them.
+		unprotected := slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
+			mounted := wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+			return mounted || slices.Contains(w.filled, e.Path)
+		})
+		w.guard, err = putback.New(unprotected, p.Aside, p.Records, placeholders)
 	}
 	if err == nil && wall == sandbox.Hidden {
 		err = w.overlay()
@@ -122,11 +127,33 @@ const trialTime = 30 * time.Second
 
 // Without walls nothing can fail.
 func (w *Walls) try(ctx context.Context) error {
-	if w.spec.Wall == sandbox.NoWall {
+	if w.spec.Policy.Wall == sandbox.NoWall {
 		w.grade = w.spec.grade(sandbox.Grade{})
 		return ctx.Err()
 	}
-	_, err := w.protect(again(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) }))
+	_, err := w.guard.Around(again(func() (sandbox.Result, error) {
+		l, unlock, err := w.start(sandbox.Command{Dir: "/"}, nil)
+		if err != nil {
+			return sandbox.Result{}, err
+		}
+		defer unlock()
+		stop := context.AfterFunc(ctx, l.control.hangUp)
+		defer stop()
+		select {
+		case <-l.over:
+		case <-time.After(trialTime):
+		}
+		l.End()
+		l.streams.Finish(process.Lull)
+		switch {
+		case ctx.Err() != nil:
+			return sandbox.Result{}, context.Cause(ctx)
+		case l.ready == nil:
+			return sandbox.Result{}, w.spec.unavailable(l.failure())
+		}
+		w.grade = w.spec.grade(*l.ready)
+		return sandbox.Result{}, nil
+	}))
 	return err
 }
 
@@ -139,30 +166,6 @@ func again(f func() (sandbox.Result, error)) func() (sandbox.Result, error) {
 		}
 		return result, err
 	}
-}
-
-func (w *Walls) tryOnce(ctx context.Context) error {
-	l, unlock, err := w.start(sandbox.Command{Dir: "/"}, nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	stop := context.AfterFunc(ctx, l.control.hangUp)
-	defer stop()
-	select {
-	case <-l.over:
-	case <-time.After(trialTime):
-	}
-	l.End()
-	l.streams.Finish(process.Lull)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if l.ready == nil {
-		return w.spec.unavailable(l.failure())
-	}
-	w.grade = w.spec.grade(*l.ready)
-	return nil
 }
 
 // Its layers are the command's until unlock is called, which must be after all its processes have ended.
@@ -202,8 +205,14 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	if err := c.Check(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	if err := checkStdin(c.Stdin); err != nil {
-		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
+	if file, ok := c.Stdin.(*os.File); ok {
+		info, err := file.Stat()
+		if err == nil && info.IsDir() {
+			err = errors.New("its standard input is a directory, through which it could leave its walls")
+		}
+		if err != nil {
+			return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
+		}
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
@@ -216,23 +225,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	if c.Stdin == nil { // otherwise the first supervisor may have read some of it
 		supervise = again(supervise)
 	}
-	return w.protect(supervise)
-}
-
-// A command could leave its walls through such an input.
-func checkStdin(from io.Reader) error {
-	file, ok := from.(*os.File)
-	if !ok {
-		return nil
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return errors.New("its standard input is a directory, through which it could leave its walls")
-	}
-	return nil
+	return w.guard.Around(supervise)
 }
 
 // 0 means no limit.
@@ -241,15 +234,6 @@ func lower[T int64 | time.Duration](a, b T) T {
 		return b
 	}
 	return a
-}
-
-// Changes to these must be undone after a command, because the walls cannot protect them.
-func (w *Walls) unprotected() []sandbox.Entry {
-	mounted := w.spec.kind().mounted
-	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-		mounted := mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
-		return mounted || slices.Contains(w.filled, e.Path)
-	})
 }
 
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {

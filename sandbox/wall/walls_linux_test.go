@@ -25,8 +25,8 @@ import (
 )
 
 // system returns a policy that shows only the system's programs.
-func system() sandbox.Policy {
-	return sandbox.Policy{Read: []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group"}}
+func system(wall sandbox.Wall) sandbox.Policy {
+	return sandbox.Policy{Wall: wall, Read: []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group"}}
 }
 
 // everyWall runs a test behind each wall that is available here, with a policy that
@@ -40,12 +40,12 @@ func everyWall(t *testing.T, add func(*sandbox.Policy), test func(t *testing.T, 
 	for _, wall := range walls {
 		t.Run(string(wall), func(t *testing.T) {
 			dir := must(filepath.EvalSymlinks(t.TempDir()))
-			p := system()
+			p := system(wall)
 			p.Write = []string{dir}
 			if add != nil {
 				add(&p)
 			}
-			w, err := Build(context.Background(), wall, p)
+			w, err := Build(context.Background(), p)
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}
@@ -58,7 +58,7 @@ func everyWall(t *testing.T, add func(*sandbox.Policy), test func(t *testing.T, 
 
 // usable returns the path of the program that builds a wall, if that works here.
 func usable(wall sandbox.Wall) (string, error) {
-	w, err := Build(context.Background(), wall, system())
+	w, err := Build(context.Background(), system(wall))
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +157,7 @@ func daemonsOf(token string) string {
 // TestShortWhileWallsAreBuilt: the error of walls that cannot be built says that the
 // machine is short of something, so that the check is not reported as broken.
 func TestShortWhileWallsAreBuilt(t *testing.T) {
-	w, err := Build(context.Background(), sandbox.Hidden, system())
+	w, err := Build(context.Background(), system(sandbox.Hidden))
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}

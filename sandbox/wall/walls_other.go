@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/putback"
 )
@@ -29,9 +28,9 @@ type Walls struct {
 }
 
 // Build builds NoWall. Every other wall is an error, because walls need Linux.
-func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
-	if wall != sandbox.NoWall {
-		return nil, &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("walls need Linux, and this is %s", runtime.GOOS), Next: "without walls (none) commands may do whatever you may do"}
+func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
+	if p.Wall != sandbox.NoWall {
+		return nil, &sandbox.WallError{Wall: p.Wall, Reason: fmt.Sprintf("walls need Linux, and this is %s", runtime.GOOS), Next: "without walls (none) commands may do whatever you may do"}
 	}
 	entries, err := p.Entries()
 	if err != nil {
@@ -50,14 +49,14 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
 func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.protect(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
+	return w.guard.Around(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
 }
 
 // Start starts a command that stays open; see [sandbox.Running]. Close the walls
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.protect(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
+		return w.guard.Around(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
 	})
 }
 
@@ -92,7 +91,7 @@ func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Starte
 		streams.Finish(0)
 		return sandbox.Result{}, sandbox.NewStartError(c.Argv[0], cmd.Path, err)
 	}
-	started(t.Exited(), loopback.Dial)
+	started(t.Exited(), dialLoopback)
 	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
 	return sandbox.Result{
 		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded, Duration: time.Since(began),

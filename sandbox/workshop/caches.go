@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // toolchain is what commands find of the toolchains of one language. Package managers are
@@ -15,8 +14,8 @@ import (
 // the run's home. The user's caches are never written.
 type toolchain struct {
 	name string
-	// managers install toolchains below one directory, in which only the files of
-	// [credentialNames] are secret. It is shown if PATH or the variable names it.
+	// managers install toolchains below one directory, in which only the files that
+	// credentials names are secret. It is shown if PATH or the variable names it.
 	managers []manager
 	shown    []string // variables that name a directory to show
 	set      []string // KEY=VALUE; a value that starts with ~/ is in the run's home
@@ -131,7 +130,17 @@ func (w *Workshop) cache(c cache) {
 	if first, _, _ := strings.Cut(at[0], "/"); c.how < written && w.get(strings.TrimPrefix(first, "$")) != "" {
 		at = at[:1] // the variable names the only place
 	}
-	dir := w.firstDir(at)
+	dir := ""
+	for _, place := range at { // it may start with ~ or a variable of the user
+		base, rest, _ := strings.Cut(place, "/")
+		top := w.userHome
+		if variable, ok := strings.CutPrefix(base, "$"); ok {
+			top = w.get(variable)
+		}
+		if top = filepath.Join(top, filepath.FromSlash(rest)); dir == "" && filepath.IsAbs(top) && isDir(top) {
+			dir = top
+		}
+	}
 	switch {
 	case dir == "":
 	case c.by != "":
@@ -143,7 +152,8 @@ func (w *Workshop) cache(c cache) {
 			w.link(c.inHome, dir)
 		}
 	case c.how == online && !w.Net:
-	case c.how == compiled && (w.Self == "" || remoteCache(dir)):
+	case c.how == compiled && (w.Self == "" || bytes.Contains(readSettings(filepath.Join(dir, "ccache.conf")), []byte("://"))):
+		// These settings may name a server whose address contains a password.
 	default:
 		var set []string
 		for _, kv := range c.set {
@@ -207,42 +217,11 @@ func (w *Workshop) python() {
 	w.set("PYTHONUSERBASE", base)
 }
 
-// A place may start with ~ or a variable of the user.
-func (w *Workshop) firstDir(places []string) string {
-	for _, place := range places {
-		base, rest, _ := strings.Cut(place, "/")
-		dir := w.userHome
-		if variable, ok := strings.CutPrefix(base, "$"); ok {
-			dir = w.get(variable)
-		}
-		if dir = filepath.Join(dir, filepath.FromSlash(rest)); filepath.IsAbs(dir) && isDir(dir) {
-			return dir
-		}
-	}
-	return ""
-}
-
-// ccache's settings, which can lie in its cache, may name a server whose address contains a password.
-func remoteCache(dir string) bool {
-	return bytes.Contains(readSettings(filepath.Join(dir, "ccache.conf")), []byte("://"))
-}
-
 // env are the variables of commands that find the cache there.
 func (w *Workshop) overlay(lower, path string, env ...string) {
 	if !filepath.IsAbs(lower) || !isDir(lower) || w.inside(lower) || w.unfit(lower) || w.secret(lower) {
 		return
 	}
-	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(w.Keep, environ.Name(kv)) })
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(w.Keep, sandbox.EnvName(kv)) })
 	w.overlays = append(w.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
-}
-
-// Overlays of directories that the policy hides or opens, in part or as a whole, are left out.
-func (w *Workshop) useOverlays(p *sandbox.Policy) {
-	p.Layers = filepath.Join(w.Home, layersDir)
-	p.Overlays = slices.DeleteFunc(w.overlays, func(v sandbox.Overlay) bool {
-		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
-			lower, path := w.realPath(v.Lower), w.realPath(path)
-			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
-		})
-	})
 }

@@ -7,8 +7,11 @@ import (
 	"hone/sandbox"
 )
 
-func homeSecrets() []string {
-	return []string{
+func (w *Workshop) findKeys() (keys []place) {
+	if w.userHome == "" {
+		return nil
+	}
+	for _, name := range []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".password-store", ".vault-token", ".netrc", ".authinfo",
 		".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli", ".config/gcloud",
 		".docker/config.json", ".config/containers/auth.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".config/npm",
@@ -20,23 +23,7 @@ func homeSecrets() []string {
 		".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
 		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
 		".codex", ".claude", ".claude.json", ".gemini", ".qwen", ".config/opencode", ".local/share/opencode", ".aider.conf.yml",
-	}
-}
-
-// They are at the top of a toolchain's directory, or in its etc or conf.
-func credentialNames() []string {
-	return []string{
-		"credentials", "credentials.toml", "credentials.json", ".netrc", ".npmrc", "npmrc", ".pypirc", "pip.conf", ".condarc",
-		"settings.xml", "settings-security.xml", "gradle.properties", ".git-credentials", "auth.json", "auth.toml", "config.json",
-	}
-}
-
-func (w *Workshop) findKeys() []place {
-	if w.userHome == "" {
-		return nil
-	}
-	var keys []place
-	for _, name := range homeSecrets() {
+	} {
 		keys = append(keys, place{w.homePath(name), w.realPath(w.homePath(name))})
 	}
 	return keys
@@ -64,7 +51,10 @@ func (w *Workshop) credentials(named, shown []string) []string {
 	}
 	for _, dir := range w.read[w.system:] {
 		for _, below := range []string{"", "etc", "conf"} {
-			for _, name := range credentialNames() {
+			for _, name := range []string{
+				"credentials", "credentials.toml", "credentials.json", ".netrc", ".npmrc", "npmrc", ".pypirc", "pip.conf", ".condarc",
+				"settings.xml", "settings-security.xml", "gradle.properties", ".git-credentials", "auth.json", "auth.toml", "config.json",
+			} {
 				hideAt(filepath.Join(dir, below, name))
 			}
 		}

@@ -36,7 +36,13 @@ func (w *Workshop) gitFiles() []string {
 			}
 			return files
 		case err == nil && (w.userHome == "" || !sandbox.Within(dir, w.userHome)):
-			return append(files, w.outerGit(at, info)...)
+			if info.Mode().IsRegular() || info.IsDir() {
+				files = append(files, at)
+			}
+			if info.Mode().IsRegular() {
+				files = append(files, w.linkedGit(at, gitdir.Link(at))...)
+			}
+			return files
 		case filepath.Dir(dir) == dir:
 			return files
 		}
@@ -68,16 +74,6 @@ func (w *Workshop) topGit() string {
 		return dir
 	}
 	return at
-}
-
-func (w *Workshop) outerGit(at string, info fs.FileInfo) []string {
-	switch {
-	case info.IsDir():
-		return []string{at}
-	case info.Mode().IsRegular():
-		return append([]string{at}, w.linkedGit(at, gitdir.Link(at))...)
-	}
-	return nil
 }
 
 func (w *Workshop) linkedGit(at, dir string) []string {

@@ -169,7 +169,12 @@ func (w *Workshop) goBuildCache() {
 	if w.Self == "" || slices.Contains(w.Keep, "GOCACHE") { // then commands may share the user's
 		return
 	}
-	seed := w.showDir(w.userGoCache(), "")
+	dirs := []string{w.goVar("GOCACHE"), filepath.Join(w.get("XDG_CACHE_HOME"), "go-build"), w.homePath(".cache/go-build")}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
+	if len(dirs) == 0 {
+		return
+	}
+	seed := w.showDir(dirs[0], "")
 	if seed == "" || !w.show(w.Self) {
 		return
 	}
@@ -181,13 +186,4 @@ func (w *Workshop) goBuildCache() {
 		line[i] = `"` + arg + `"`
 	}
 	w.set("GOCACHEPROG", strings.Join(line, " "))
-}
-
-func (w *Workshop) userGoCache() string {
-	for _, dir := range []string{w.goVar("GOCACHE"), filepath.Join(w.get("XDG_CACHE_HOME"), "go-build"), w.homePath(".cache/go-build")} {
-		if filepath.IsAbs(dir) {
-			return dir
-		}
-	}
-	return ""
 }

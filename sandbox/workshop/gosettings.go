@@ -21,7 +21,14 @@ func (w *Workshop) goCaches() {
 			w.set(name, withoutFlag(value, "-modcacherw"))
 		}
 	}
-	cache := w.showDir(w.goModCache(), "")
+	cache := w.goVar("GOMODCACHE")
+	if paths := w.gopath(); cache == "" && len(paths) > 0 {
+		cache = filepath.Join(paths[0], "pkg", "mod")
+	}
+	if !filepath.IsAbs(cache) {
+		cache = ""
+	}
+	cache = w.showDir(cache, "")
 	if !w.Net {
 		if cache != "" {
 			w.set("GOMODCACHE", cache)
@@ -54,17 +61,6 @@ func withoutFlag(flags, flag string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool {
 		return f == flag || strings.HasPrefix(f, flag+"=") || f == "-"+flag
 	}), " ")
-}
-
-func (w *Workshop) goModCache() string {
-	dir := w.goVar("GOMODCACHE")
-	if dir == "" && len(w.gopath()) > 0 {
-		dir = filepath.Join(w.gopath()[0], "pkg", "mod")
-	}
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	return dir
 }
 
 func (w *Workshop) gopath() []string {

@@ -44,7 +44,11 @@ func (w *Workshop) makeHome() error {
 		}
 	}
 	for _, v := range w.overlays {
-		if err := w.makePoint(home, v.Path); err != nil {
+		name, err := filepath.Rel(w.inHome(""), v.Path)
+		if err != nil || !filepath.IsLocal(name) {
+			continue // an overlay outside the run's home needs no directory in it
+		}
+		if err := errors.Join(makeParents(home, name), makeDir(home, name)); err != nil {
 			return err
 		}
 	}
@@ -95,15 +99,6 @@ func makeDir(in *os.Root, name string) error {
 		return err
 	}
 	return nil
-}
-
-// An overlay outside the run's home needs none.
-func (w *Workshop) makePoint(home *os.Root, path string) error {
-	name, err := filepath.Rel(w.inHome(""), path)
-	if err != nil || !filepath.IsLocal(name) {
-		return nil
-	}
-	return errors.Join(makeParents(home, name), makeDir(home, name))
 }
 
 func makeParents(home *os.Root, name string) error {

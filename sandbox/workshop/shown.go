@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // place is a path with and without symlinks.
@@ -23,7 +22,7 @@ func (w Workshop) prepared() *Workshop {
 	w.paths = resolver{}
 	w.real = w.realPath(w.Root)
 	w.private = []string{w.Root, w.real, w.Home, w.realPath(w.Home)}
-	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {
+	if home := sandbox.EnvValue(w.Environ, "HOME"); filepath.IsAbs(home) {
 		w.userHome = filepath.Clean(home)
 		w.private = append(w.private, w.userHome, w.realPath(w.userHome))
 	}
@@ -34,7 +33,7 @@ func (w Workshop) prepared() *Workshop {
 // Each path is resolved once.
 func (w *Workshop) realPath(path string) string { return w.paths.real(filepath.Clean(path)) }
 
-func (w *Workshop) get(name string) string { return environ.Value(w.Environ, name) }
+func (w *Workshop) get(name string) string { return sandbox.EnvValue(w.Environ, name) }
 
 func (w *Workshop) add(path string) {
 	w.read = append(w.read, path)
@@ -128,16 +127,10 @@ func (w *Workshop) tooWide(path string) bool {
 	if slices.ContainsFunc(w.private, func(private string) bool { return sandbox.Within(path, private) }) {
 		return true
 	}
-	return w.userHome != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == w.homePath(name) })
-}
-
-// homeDirs returns the directories of a home that contain much of the user's data
-// or keys.
-func homeDirs() []string {
-	return []string{
+	return w.userHome != "" && slices.ContainsFunc([]string{ // they contain much of the user's data or keys
 		".config", ".cache", ".local", ".local/share", ".local/state", "Library", "Desktop", "Documents", "Downloads",
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store",
-	}
+	}, func(name string) bool { return path == w.homePath(name) })
 }
 
 // WSL adds such directories to PATH. Their programs run outside all walls.

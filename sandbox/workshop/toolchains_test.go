@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // toolCase is a home with a toolchain, and what commands reach of it. In all fields %
@@ -202,13 +201,13 @@ func (c toolCase) test(t *testing.T) {
 	b.check(t, p, "hidden", c.hidden...)
 	b.check(t, p, "none", "person", "src/other")
 	b.check(t, p, "write", "src/project/x")
-	if got := environ.Value(env, "PATH"); got != path {
+	if got := sandbox.EnvValue(env, "PATH"); got != path {
 		t.Errorf("PATH=%s, want %s", got, path)
 	}
 	for _, kv := range c.vars {
 		kv = strings.ReplaceAll(kv, "%", b.base)
-		if got := environ.Value(env, environ.Name(kv)); got != environ.Value([]string{kv}, environ.Name(kv)) {
-			t.Errorf("%s=%s, want %s", environ.Name(kv), got, kv)
+		if got := sandbox.EnvValue(env, sandbox.EnvName(kv)); got != sandbox.EnvValue([]string{kv}, sandbox.EnvName(kv)) {
+			t.Errorf("%s=%s, want %s", sandbox.EnvName(kv), got, kv)
 		}
 	}
 }
@@ -255,8 +254,8 @@ func TestHostilePath(t *testing.T) {
 		p, env := b.policy(t)
 		b.check(t, p, "none", "person/secret", "person/.ssh/id_rsa", "person/.ssh/lib/x", "src/other", "src/lib/x", "cache/x", "/root/x", "/etc/shadow", "/proc/1")
 		b.check(t, p, "write", "src/project/bin/x")
-		if got := environ.Value(env, "PATH") != "/usr/bin" || strings.HasPrefix(entry, "/usr/bin"); got != stays {
-			t.Errorf("PATH entry %q: PATH=%q", entry, environ.Value(env, "PATH"))
+		if got := sandbox.EnvValue(env, "PATH") != "/usr/bin" || strings.HasPrefix(entry, "/usr/bin"); got != stays {
+			t.Errorf("PATH entry %q: PATH=%q", entry, sandbox.EnvValue(env, "PATH"))
 		}
 	}
 }

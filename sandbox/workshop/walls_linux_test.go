@@ -78,6 +78,7 @@ func TestHandiwork(t *testing.T) {
 	}
 	for _, id := range ids {
 		t.Run("uid"+strconv.Itoa(id), func(t *testing.T) {
+			t.Parallel()
 			dir := must(os.MkdirTemp("", "handiwork"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			dir = must(filepath.EvalSymlinks(dir))
@@ -170,7 +171,8 @@ func workBehindWalls(t *testing.T, dir string) {
 	env := p.Env
 	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		t.Run(string(kind), func(t *testing.T) {
-			w, err := wall.Build(context.Background(), kind, p)
+			p.Wall = kind
+			w, err := wall.Build(context.Background(), p)
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}
@@ -231,7 +233,8 @@ func TestLinkedWorktree(t *testing.T) {
 	p, env := b.policy(t)
 	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
 		t.Run(string(kind), func(t *testing.T) {
-			w, err := wall.Build(context.Background(), kind, p)
+			p.Wall = kind
+			w, err := wall.Build(context.Background(), p)
 			if err != nil {
 				t.Skip("SKIPPED: ", err)
 			}

@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // Workshop is what a model's commands work with: a workspace, a home of their
@@ -108,10 +107,9 @@ const (
 // are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside, and a [*ProgramsError] if commands could change
 // programs that run outside of walls.
-func (w Workshop) Equip() (sandbox.Policy, error) {
-	w, err := w.clean()
-	if err != nil {
-		return sandbox.Policy{}, err
+func (w Workshop) Equip() (p sandbox.Policy, err error) {
+	if w, err = w.clean(); err != nil {
+		return p, err
 	}
 	return w.prepared().equip()
 }
@@ -154,7 +152,14 @@ func (w *Workshop) equip() (p sandbox.Policy, err error) {
 			p.Hide = append(p.Hide, path)
 		}
 	}
-	w.useOverlays(&p)
+	p.Layers = filepath.Join(w.Home, layersDir)
+	// Overlays of directories that the policy hides or opens, in part or as a whole, are left out.
+	p.Overlays = slices.DeleteFunc(w.overlays, func(v sandbox.Overlay) bool {
+		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
+			lower, path := w.realPath(v.Lower), w.realPath(path)
+			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
+		})
+	})
 	w.closeTree(&p)
 	return p, nil
 }
@@ -214,17 +219,17 @@ func (w *Workshop) protectedPaths(p *sandbox.Policy) ([]string, error) {
 // Variables of toolchains override harmless ones of the user, and those of the configuration override these.
 func (w *Workshop) environment(path []string) []string {
 	vars := map[string]string{"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat"}
-	for _, kv := range environ.Without(w.Environ, w.Drop) {
-		if name := environ.Name(kv); harmless(name) && utf8.ValidString(kv) {
-			vars[name] = environ.Value(w.Environ, name)
+	for _, kv := range sandbox.CleanEnv(w.Environ, w.Drop) {
+		if name := sandbox.EnvName(kv); harmless(name) && utf8.ValidString(kv) {
+			vars[name] = sandbox.EnvValue(w.Environ, name)
 		}
 	}
 	for _, kv := range w.vars {
-		vars[environ.Name(kv)] = environ.Value([]string{kv}, environ.Name(kv))
+		vars[sandbox.EnvName(kv)] = sandbox.EnvValue([]string{kv}, sandbox.EnvName(kv))
 	}
 	for _, kv := range w.Environ {
-		if name := environ.Name(kv); slices.ContainsFunc(w.Keep, func(k string) bool { return environ.Same(k, name) }) {
-			vars[name] = environ.Value(w.Environ, name)
+		if len(sandbox.CleanEnv([]string{kv}, w.Keep)) == 0 { // Keep names it
+			vars[sandbox.EnvName(kv)] = sandbox.EnvValue(w.Environ, sandbox.EnvName(kv))
 		}
 	}
 	if len(path) == 0 {

@@ -11,7 +11,6 @@ import (
 
 	"hone/internal/gitdir"
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // bench is an invented home, a workspace and a run's directory.
@@ -137,7 +136,7 @@ func TestPolicyOfAnEmptyHome(t *testing.T) {
 	b.check(t, p, "hidden", "src/project/.hone", "src/project/.hone/runs/1")
 	b.check(t, p, "none", "person", "person/notes.txt", "person/.ssh/id_ed25519", "src/other/main.go", "cache/run/aside/x", "/etc/shadow", "/etc/ssl/private", "/opt", "/var/run", "/root/x")
 	for name, want := range map[string]string{"HOME": b.run + "/home", "TMPDIR": b.run + "/tmp", "PATH": "/usr/bin:/bin", "GOPROXY": "off", "CARGO_NET_OFFLINE": "true", "npm_config_offline": "true"} {
-		if got := environ.Value(env, name); got != want {
+		if got := sandbox.EnvValue(env, name); got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)
 		}
 	}
@@ -163,7 +162,7 @@ func TestWhatTheCallerAdds(t *testing.T) {
 	b.check(t, p, "hidden", "src/project/.env", "person/.aws/credentials", "person/.config/gh/hosts.yml")
 	b.check(t, p, "read", "src/project/spec.md", "src/project/a/b.txt", "data/x", "person/.netrc", "person/.gitconfig")
 	b.check(t, p, "write", "out/x", "src/project/b")
-	if !p.Net || p.Limits.Memory != 1<<30 || environ.Value(env, "GOPROXY") == "off" || environ.Value(env, "CARGO_NET_OFFLINE") != "" {
+	if !p.Net || p.Limits.Memory != 1<<30 || sandbox.EnvValue(env, "GOPROXY") == "off" || sandbox.EnvValue(env, "CARGO_NET_OFFLINE") != "" {
 		t.Errorf("%+v %q", p, env)
 	}
 }
@@ -185,7 +184,7 @@ func TestEnvironment(t *testing.T) {
 		"NODE_EXTRA_CA_CERTS": b.home + "/ca.pem", "HTTPS_PROXY": "http://proxy.example:8080", "GOPROXY": "https://mine.example",
 		"HOME": b.run + "/home", "TMPDIR": b.run + "/tmp", "PATH": "/usr/bin:/bin",
 	} {
-		if got := environ.Value(env, name); got != want {
+		if got := sandbox.EnvValue(env, name); got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)
 		}
 	}
@@ -195,7 +194,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"CC", "UNSET", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "MAKEFLAGS", "GIT_CONFIG_COUNT", "NODE_OPTIONS"} {
-		if slices.ContainsFunc(env, func(kv string) bool { return environ.Name(kv) == name }) {
+		if slices.ContainsFunc(env, func(kv string) bool { return sandbox.EnvName(kv) == name }) {
 			t.Errorf("%s is passed on", name)
 		}
 	}
@@ -209,7 +208,7 @@ func TestEnvironment(t *testing.T) {
 func TestProxiesAreNotForOfflineRuns(t *testing.T) {
 	b := newBench(t)
 	b.env("HTTPS_PROXY=http://proxy.example:8080")
-	if _, env := b.policy(t); environ.Value(env, "HTTPS_PROXY") != "" {
+	if _, env := b.policy(t); sandbox.EnvValue(env, "HTTPS_PROXY") != "" {
 		t.Error(env)
 	}
 }

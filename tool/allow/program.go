@@ -141,13 +141,11 @@ func (c *checker) listed(name string) error {
 	if strings.Contains(name, "/") {
 		same = func(p string) bool { return strings.Contains(p, "/") && path.Clean(p) == path.Join(c.at, name) }
 	}
-	switch {
-	case name == "rm" && c.Walled && !c.ReadOnly:
-		return nil // of files that it names
-	case !slices.ContainsFunc(c.Programs, same) || c.outside(name):
+	if name == "rm" && c.Walled && !c.ReadOnly { // of files that it names
+		return nil
+	}
+	if !slices.ContainsFunc(c.Programs, same) || c.outside(name) {
 		return c.unlistedError(name)
-	case strings.Contains(name, "/") && c.moved:
-		return refuse(name+" after cd", "the listed path is relative to the working directory", "run it before the cd, or in a call of its own")
 	}
 	return nil
 }

@@ -16,8 +16,7 @@ import (
 // checker checks one line, part by part, in its order.
 type checker struct {
 	Lines
-	at    string // where the line certainly is, below Dir; empty if it may be in Dir or anywhere below
-	moved bool   // a cd came earlier that may have failed
+	at string // where the line is, below Dir; empty if it is in Dir
 }
 
 func (c *checker) file(file *syntax.File) error {
@@ -33,17 +32,17 @@ func (c *checker) file(file *syntax.File) error {
 	return nil
 }
 
-// chained are the commands of a statement that run only if all before them succeeded: what follows a cd among them is where it leads.
+// chained are the commands of a statement after which others run only if they succeeded: what follows a cd among them is where it leads.
 func chained(s *syntax.Stmt) map[syntax.Node]bool {
-	chain := map[syntax.Node]bool{}
+	chain, followed := map[syntax.Node]bool{}, false
 	for {
 		b, ok := s.Cmd.(*syntax.BinaryCmd)
 		if !ok || b.Op != syntax.AndStmt {
-			chain[s.Cmd] = !s.Negated
+			chain[s.Cmd] = followed && !s.Negated
 			return chain
 		}
-		chain[b.Y.Cmd] = !b.Y.Negated
-		s = b.X
+		chain[b.Y.Cmd] = followed && !b.Y.Negated
+		s, followed = b.X, true
 	}
 }
 
@@ -98,19 +97,15 @@ func (c *checker) call(call *syntax.CallExpr, chained bool) error {
 	return c.run(args[0].text, args[1:])
 }
 
-// cd may only lead into a directory below the working directory; where it may fail, only down.
+// Where a cd fails, what follows uses other files: without walls it must not run then.
 func (c *checker) cd(args []arg, chained bool) error {
 	if len(args) != 1 || args[0].glob || args[0].text == "" && !args[0].dynamic || strings.HasPrefix(args[0].text, "-") {
 		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
 	}
-	if chained {
-		return c.enter(args[0])
+	if !chained && !c.Walled {
+		return refuse("cd without &&", "it may fail, and no walls hold here", "write cd DIR && COMMAND")
 	}
-	at := c.at
-	c.at, c.moved = "", true
-	err := c.path(args[0])
-	c.at = at
-	return err
+	return c.enter(args[0])
 }
 
 func (c *checker) enter(dir arg) error {

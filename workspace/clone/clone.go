@@ -192,7 +192,7 @@ func (c *copier) symlink(path string) error {
 // The permission bits are set last, because they may forbid writing.
 func (c *copier) directory(path string, info nofollow.Info) error {
 	if path == c.inside {
-		return fmt.Errorf("the copy would be inside the tree, at %s", treepath.Display(path))
+		return fmt.Errorf("the copy would be inside the tree, at %s; set TMPDIR to a directory outside of it", treepath.Display(path))
 	}
 	if err := c.dst.Mkdir(path, 0o700); err != nil {
 		return err

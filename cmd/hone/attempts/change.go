@@ -25,7 +25,7 @@ func changesOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) ([]worksp
 	if err != nil {
 		return nil, fmt.Errorf("read what the attempt changed: %w", err)
 	}
-	start, err := runs.Started(o.Events)
+	start, err := runs.Started(o.Run, o.Events)
 	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return err == nil && k.Name == start.Loop })
 	if i < 0 {
 		return deltas, nil

@@ -82,17 +82,12 @@ func (v *Invocation) modelsOf(n int) []loop.Model {
 	return v.Asked[(n-1)%len(v.Asked)]
 }
 
-func (v *Invocation) model(n int) string {
+// first returns the model of an attempt's first role; zero if it has none.
+func (v *Invocation) first(n int) (m loop.Model) {
 	if all := v.modelsOf(n); len(all) > 0 {
-		return all[0].Name
+		m = all[0]
 	}
-	return ""
-}
-
-func (v *Invocation) hasPrice(n int) bool {
-	return !slices.ContainsFunc(v.modelsOf(n), func(m loop.Model) bool {
-		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
-	})
+	return m
 }
 
 // Limits are left out. Paths into the workspace become paths into the copy.
@@ -104,7 +99,7 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 	for _, arg := range v.Args {
 		flag, value, _ := strings.Cut(arg, "=")
 		if flag == "--base-url" {
-			value = v.address(n) // the recorded one has no login, and resume may have set another
+			value = v.first(n).KnownAddress() // the recorded one has no login, and resume may have set another
 		}
 		line = append(line, flag+"="+inCopy(value, workspace, dir))
 	}
@@ -113,13 +108,6 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 		line = append(line, inCopy(text, workspace, dir))
 	}
 	return line
-}
-
-func (v *Invocation) address(n int) string {
-	if all := v.modelsOf(n); len(all) > 0 {
-		return all[0].KnownAddress()
-	}
-	return ""
 }
 
 func inCopy(text, workspace, dir string) string {

@@ -201,10 +201,17 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 			defer g.mu.Unlock()
 			if err != nil && !errors.Is(err, group.ErrShort) && !errors.Is(err, context.Canceled) {
 				g.fail(err)
-			} else if a.out.End().Kind == hone.KindDone && (first == nil || a.beats(first)) {
-				if first = a; a.score() == nil {
-					stop() // with a number as the judge, the best of all wins
-				}
+				return
+			}
+			if a.out.End().Kind != hone.KindDone {
+				return
+			}
+			score := a.score()
+			if first == nil || score != nil && first.score() != nil && score.Better(score.Best, first.score().Best) {
+				first = a
+			}
+			if score == nil {
+				stop() // with a number as the judge, the best of all wins
 			}
 		})
 	}
@@ -220,12 +227,6 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 
 // score is the number of an attempt that is done; nil if its loop has none.
 func (a *attempt) score() *history.Score { return a.out.Past.State().Score }
-
-// beats reports whether an attempt has a better number than another.
-func (a *attempt) beats(o *attempt) bool {
-	mine, other := a.score(), o.score()
-	return mine != nil && other != nil && mine.Better(mine.Best, other.Best)
-}
 
 // The caller has locked g.
 func (g *contest) fail(err error) {
@@ -265,21 +266,21 @@ func (g *contest) raised(n int, o group.Outcome) (flags []string) {
 		}
 	}
 	var shared loop.Settings
-	if start, err := runs.Started(o.Events); err == nil {
+	if start, err := runs.Started(o.Run, o.Events); err == nil {
 		_ = json.Unmarshal(start.Settings, &shared) // the process itself reports settings that it cannot read
 	}
-	if address := g.address(n); address != "" && address != shared.Model.BaseURL {
+	if address := g.first(n).KnownAddress(); address != "" && address != shared.Model.BaseURL {
 		flags = append(flags, "--base-url", address)
 	}
 	return flags
 }
 
 func (g *contest) env(n int) []string {
-	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable})
+	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable, sandbox.Origin})
 	if g.Trusted != "" {
 		environ = append(environ, "HONE_TRUST="+g.Trusted)
 	}
-	return append(environ, fmt.Sprintf("%s=%d", Variable, n))
+	return append(environ, fmt.Sprintf("%s=%d", Variable, n), sandbox.Origin+"="+g.place.top)
 }
 
 // Variable is the environment variable that has the number of an attempt, in its process.
@@ -288,12 +289,13 @@ const Variable = "HONE_ATTEMPT"
 // lend and repay record the loans of the group in the run's ledger.
 func (g *contest) lend(m *group.Member, loan group.Amount) (err error) {
 	a := g.of(m)
-	var cost *float64
-	if g.hasPrice(a.n) {
-		usd := loan.Cost.Float()
-		cost = &usd
+	cost := new(loan.Cost.Float())
+	for _, m := range g.modelsOf(a.n) {
+		if slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" }) {
+			cost = nil
+		}
 	}
-	a.loan, err = g.run.Account().Lend(m.Name, g.model(a.n), loan.Tokens, cost)
+	a.loan, err = g.run.Account().Lend(m.Name, g.first(a.n).Name, loan.Tokens, cost)
 	return err
 }
 
@@ -353,7 +355,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 
 // An error of the journal stops the attempts.
 func (g *contest) follow(a *attempt, e history.Event) {
-	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.model(a.n), Tokens: a.tokens}
+	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.first(a.n).Name, Tokens: a.tokens}
 	switch p := e.Payload.(type) {
 	case hone.Start:
 	case history.Usage:
@@ -388,7 +390,7 @@ func left(o group.Outcome) *int {
 
 func (g *contest) state(a *attempt) history.Attempt {
 	end := a.out.End()
-	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.model(a.n), Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
+	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.first(a.n).Name, Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
 	if a.out.Past != nil {
 		s.Rounds = a.out.Past.State().Round
 	}

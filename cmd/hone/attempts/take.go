@@ -76,7 +76,7 @@ func eachRun(home *journal.Home, do func(run string, past *history.Past, start h
 	all, err := home.Runs()
 	for _, run := range slices.Backward(all) {
 		events, broken := home.Read(run)
-		start, none := runs.Started(events)
+		start, none := runs.Started(run, events)
 		if err == nil && broken == nil && none == nil {
 			err = do(run, history.Read(events), start)
 		}

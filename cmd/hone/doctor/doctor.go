@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/language"
@@ -172,7 +171,7 @@ func (o Options) lookAtConfig() Diagnosis {
 	if len(untrusted) > 0 {
 		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + failure.Quoted(root)}
 		for _, s := range untrusted {
-			d.More = append(d.More, consent.Setting(s))
+			d.More = append(d.More, render.Line(s.InWords()))
 		}
 		return d
 	}
@@ -401,15 +400,16 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	if owner := sandbox.OwnerOf(o.Dir); owner.Check() == nil {
 		_ = owner.Own(dir) // otherwise these are walls for root
 	}
-	e, err := o.Host.Enclose(ctx, harness.WallOptions{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, Tree: o.Dir, ID: "doctor", Guard: &secret.Guard{}})
+	w := &harness.Walls{Settings: loop.WallSettings{Policy: sandbox.Policy{Wall: sandbox.Auto, Tree: o.Dir}}, Root: dir, ID: "doctor", Guard: &secret.Guard{}}
+	err = o.Host.Enclose(ctx, w)
 	if _, none := errors.AsType[*sandbox.WallError](err); none {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
 	}
 	if err != nil {
 		return obstacle("walls", err)
 	}
-	defer e.Close()
-	return Diagnosis{What: "walls", Found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
+	defer w.Close()
+	return Diagnosis{What: "walls", Found: w.Grade().String() + "; hone doctor --full tries to cross all walls"}
 }
 
 func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {

@@ -113,7 +113,7 @@ func (s *Suite) runBase(c Case) (b Base, err error) {
 			err = fmt.Errorf("the run %s ended before its first round, and recorded no tree", run)
 		}
 		if err == nil {
-			b.Start, err = runs.Started(events)
+			b.Start, err = runs.Started(run, events)
 		}
 	}
 	if err != nil {

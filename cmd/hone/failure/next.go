@@ -51,7 +51,14 @@ func lead(n hone.Next) string {
 func actionText(n hone.Next, run string) string {
 	flags := ""
 	for _, f := range n.Flags {
-		flags += flagText(f)
+		flags += " --" + f.Name
+		switch {
+		case f.Value == "":
+		case f.Name == "prove": // which needs no value
+			flags += "=" + f.Value
+		default:
+			flags += " " + f.Value
+		}
 	}
 	switch {
 	case n.Verb == "":
@@ -100,16 +107,6 @@ func NoticeText(n hone.Notice) string {
 		return n.Text + "; " + next
 	}
 	return n.Text
-}
-
-func flagText(f hone.Flag) string {
-	switch {
-	case f.Value == "":
-		return " --" + f.Name
-	case f.Name == "prove": // which needs no value
-		return " --" + f.Name + "=" + f.Value
-	}
-	return " --" + f.Name + " " + f.Value
 }
 
 // RunName returns the name of a run for a command line: "last" for the last run, and the id

@@ -35,15 +35,6 @@ type Cell struct {
 	Text  string
 }
 
-// It is nil if the loop has only its check.
-func contractsOf(a report.Account) (*Grid, error) {
-	if a.Start.Redacted {
-		return nil, nil
-	}
-	verdicts, err := loop.VerifiedOf(a.Past, a.Home.Get)
-	return contracts(verdicts, a.Past.State().Round), err
-}
-
 // mostRounds is how many rounds a grid shows: the last ones.
 const mostRounds = 30
 
@@ -55,11 +46,16 @@ var (
 	notRun = Tick{Mark: "·", Title: "not verified"}
 )
 
-// The round last is decided. It is nil if there are no contracts.
-func contracts(verdicts []loop.Verified, last int) *Grid {
-	if len(verdicts) == 0 {
-		return nil
+// It is nil if the loop has only its check.
+func contractsOf(a report.Account) (*Grid, error) {
+	if a.Start.Redacted {
+		return nil, nil
 	}
+	verdicts, err := loop.VerifiedOf(a.Past, a.Home.Get)
+	if err != nil || len(verdicts) == 0 {
+		return nil, err
+	}
+	last := a.Past.State().Round
 	for _, v := range verdicts { // a round in progress may have verified some
 		for round := range v.Rounds {
 			last = max(last, round)
@@ -76,21 +72,13 @@ func contracts(verdicts []loop.Verified, last int) *Grid {
 	for _, v := range verdicts {
 		row := Row{Name: v.Text, Note: v.Place}
 		for round := first; round <= last; round++ {
-			row.Cells = append(row.Cells, Cell{Marks: []Tick{verdictMark(v.Rounds[round])}})
+			mark, known := map[loop.Verdict]Tick{loop.Passed: passed, loop.PassedUnseen: unseen, loop.Failed: failed}[v.Rounds[round]]
+			if !known {
+				mark = notRun
+			}
+			row.Cells = append(row.Cells, Cell{Marks: []Tick{mark}})
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	return g
-}
-
-func verdictMark(v loop.Verdict) Tick {
-	switch v {
-	case loop.Passed:
-		return passed
-	case loop.PassedUnseen:
-		return unseen
-	case loop.Failed:
-		return failed
-	}
-	return notRun
+	return g, nil
 }

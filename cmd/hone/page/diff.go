@@ -32,8 +32,8 @@ func files(diff string) []file {
 		}
 		f := &list[len(list)-1]
 		switch {
-		case isRedundant(text) && !inHunk:
-			continue
+		case !inHunk && slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(text, start) }):
+			continue // it only repeats the file name, or tells a reader nothing
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
 		case begins || !inHunk:
@@ -51,11 +51,6 @@ func files(diff string) []file {
 		f.Lines = append(f.Lines, l)
 	}
 	return list
-}
-
-// Such a line of a header only repeats the file name, or tells a reader nothing.
-func isRedundant(line string) bool {
-	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
 // The line contains the name twice, each time after "a/" or "b/". Git quotes names with unusual characters.
@@ -122,7 +117,15 @@ func highlighted(l line) template.HTML {
 	b.WriteString(template.HTMLEscapeString(l.Text[:1]))
 	text, at := l.Text[1:], 0
 	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
-		kind := tokenClass(text, m)
+		kind := ""
+		for i, name := range []string{"rem", "str", "num"} {
+			if m[2*i+2] >= 0 {
+				kind = name
+			}
+		}
+		if kind == "" && slices.Contains(keywords, text[m[0]:m[1]]) {
+			kind = "key"
+		}
 		if kind == "" {
 			continue
 		}
@@ -132,18 +135,6 @@ func highlighted(l line) template.HTML {
 	}
 	b.WriteString(template.HTMLEscapeString(text[at:]))
 	return template.HTML(b.String())
-}
-
-func tokenClass(text string, m []int) string {
-	for i, name := range []string{"rem", "str", "num"} {
-		if m[2*i+2] >= 0 {
-			return name
-		}
-	}
-	if slices.Contains(keywords, text[m[0]:m[1]]) {
-		return "key"
-	}
-	return ""
 }
 
 var keywords = strings.Fields(`abstract as async await bool break case catch chan class const continue def default defer del do elif else enum except export

@@ -41,25 +41,20 @@ func EvaluationOf(name string, results []eval.Result) Evaluation {
 		e.About = fmt.Sprintf("%s with %s · last result %s", render.Count(len(cases), "case"), render.Count(len(models), "model"), results[n-1].At.Local().Format(time.DateTime))
 		rows := eval.NewReport(results, cases, models, k).ModelRows()
 		e.Head, e.Rows = rows[0], rows[1:]
-		e.Cases = triesGrid(results, cases, models)
+		e.Cases = &Grid{ID: "cases", Title: "cases", Corner: "case / model", Legend: []Tick{
+			{Mark: string(story.Passed), Title: "a try that passed"}, {Mark: string(story.Failed), Title: "a try that failed"}}}
+		for _, model := range models {
+			e.Cases.Columns = append(e.Cases.Columns, Column{Name: model})
+		}
+		for _, name := range cases {
+			row := Row{Name: name}
+			for _, model := range models {
+				row.Cells = append(row.Cells, triesCell(results, name, model))
+			}
+			e.Cases.Rows = append(e.Cases.Rows, row)
+		}
 	}
 	return e
-}
-
-func triesGrid(results []eval.Result, cases, models []string) *Grid {
-	g := &Grid{ID: "cases", Title: "cases", Corner: "case / model", Legend: []Tick{
-		{Mark: string(story.Passed), Title: "a try that passed"}, {Mark: string(story.Failed), Title: "a try that failed"}}}
-	for _, model := range models {
-		g.Columns = append(g.Columns, Column{Name: model})
-	}
-	for _, name := range cases {
-		row := Row{Name: name}
-		for _, model := range models {
-			row.Cells = append(row.Cells, triesCell(results, name, model))
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return g
 }
 
 func triesCell(results []eval.Result, name, model string) Cell {

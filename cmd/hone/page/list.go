@@ -9,7 +9,6 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/render"
@@ -210,7 +209,7 @@ func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) 
 		if err == nil { // as it is now
 			one.Applied = number == applied
 		}
-		if home := recorded.Copy(last); home != nil {
+		if home := report.Copy(last); home != nil {
 			one.Run = row(last, home)
 			home.Close()
 		} else {

@@ -17,7 +17,6 @@ import (
 
 	"hone/check"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/journal"
@@ -46,7 +45,7 @@ func account(t *testing.T, start history.Start, entries ...journal.Entry) report
 			t.Fatal(err)
 		}
 	}
-	r, err := recorded.Read(home, j.Run())
+	r, err := report.Read(home, j.Run())
 	if err != nil {
 		t.Fatal(err)
 	}

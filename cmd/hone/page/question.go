@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"hone"
-	"hone/cmd/hone/patch"
+	"hone/cmd/hone/report"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/story"
 	"hone/workspace"
 )
 
@@ -31,20 +32,9 @@ func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Ques
 	if q.Asks != "" {
 		return Question{Asks: q.Asks, Digest: q.Digest(run)}, nil
 	}
-	verb := "Change"
-	switch {
-	case q.Delete:
-		verb = "Delete"
-	case !q.Before.Exists():
-		verb = "Create"
-	}
-	diff, omitted, err := patch.Of(ctx, home, questionDelta(q), nil, false)
+	diff, omitted, err := report.Patch(ctx, home, []workspace.Delta{{Path: q.Path, Before: q.Before.Entry(q.Path), After: q.After.Entry(q.Path)}}, nil, false)
 	if more := len(diff) - MaxText; more > 0 {
 		omitted = append(omitted, "the page does not show the last "+render.Bytes(int64(more))+" of this change: to see all of it, answer in a terminal")
 	}
-	return Question{Digest: q.Digest(run), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(diff), NoDiff: omitted}, err
-}
-
-func questionDelta(q hone.Question) []workspace.Delta {
-	return []workspace.Delta{{Path: q.Path, Before: q.Before.Entry(q.Path), After: q.After.Entry(q.Path)}}
+	return Question{Digest: q.Digest(run), Path: render.Line(q.Path), Verb: story.Verb(q), Reason: q.Reason, Diff: string(diff), NoDiff: omitted}, err
 }

@@ -11,7 +11,6 @@ import (
 	"hone/check"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/patch"
 	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/internal/render"
@@ -291,7 +290,7 @@ func (m *Maker) addDiffs(ctx context.Context, p Page) error {
 			if err != nil {
 				return err
 			}
-			diff, omitted, err := patch.Of(ctx, p.Home, deltas, m.Own, false)
+			diff, omitted, err := report.Patch(ctx, p.Home, deltas, m.Own, false)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-// Package report says on a terminal what a run did: how it ended and what to type next
+// Package report opens the run that a command line names ([Open]), and says on a terminal what it did: how it ended and what to type next
 // ([Account.Print]), all of it on one screen ([Account.Lines]), event by event ([Transcript]),
 // and its line in the list of runs ([Summary]). [Use] says how much disk space the runs of a
 // directory need.
@@ -18,12 +18,9 @@ import (
 	"time"
 
 	"hone"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/patch"
-	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -34,7 +31,7 @@ import (
 
 // Account is what a run did, in facts.
 type Account struct {
-	*recorded.Run
+	*Run
 	End      hone.End // zero if the run has none
 	Ended    bool     // and no process works on it
 	Standing story.Standing
@@ -50,7 +47,7 @@ type Account struct {
 }
 
 // Of returns what a recorded run did.
-func Of(r *recorded.Run) Account {
+func Of(r *Run) Account {
 	last := r.Past.Last()
 	active := time.Duration(last.Active) * time.Millisecond
 	if r.Working {
@@ -67,7 +64,7 @@ func (a Account) Rounds() []story.Round {
 }
 
 // Its files and rounds are missing.
-func account(r *recorded.Run, active time.Duration) Account {
+func account(r *Run, active time.Duration) Account {
 	end, ended := r.Past.End()
 	return Account{Run: r, End: end, Ended: ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
 		Numbers: story.NumbersOf(r.Past, attempts.Spent(r.Home, r.ID, r.Past), active), Loop: kinds.Recorded(r.Start)}
@@ -75,7 +72,7 @@ func account(r *recorded.Run, active time.Duration) Account {
 
 // Ending returns how a run has just ended; with its files if they are wanted. If it changed the
 // tree and there is nothing else to do, the user reviews that next.
-func Ending(r *recorded.Run, end hone.End, active time.Duration, files bool) Account {
+func Ending(r *Run, end hone.End, active time.Duration, files bool) Account {
 	a := account(r, active)
 	a.End, a.Ended = end, true
 	if files {
@@ -107,7 +104,7 @@ func changedFiles(home *journal.Home, past *history.Past, own, judges func(strin
 			continue
 		}
 		f := File{Path: d.Path, Judges: judges(d.Path)}
-		if patch.Missing(home, d) == "" {
+		if missingChange(home, d) == "" {
 			before, _ := home.Get(d.Before.Digest) // nil with an error: no lines are counted
 			after, _ := home.Get(d.After.Digest)
 			f.Added, f.Removed = render.Stat(before, after)
@@ -166,7 +163,13 @@ func (a Account) Notes() []string {
 		return notes
 	}
 	if !a.Asked {
-		notes = append(notes, answer.Notes(a.ID, answer.Waiting(a.Past, a.End.Kind))...)
+		for _, q := range waitingQuestions(a.Past, a.End.Kind) {
+			text := fmt.Sprintf("%s waits for your decision: %s", q.Path, q.Reason)
+			if q.Asks != "" {
+				text = "the model asks: " + q.Asks
+			}
+			add(fmt.Sprintf("%s (question %s)", text, ShortDigest(a.ID, q)))
+		}
 	}
 	now := a.Past.Last().Time
 	if a.Working {
@@ -221,7 +224,7 @@ func (a Account) Next() string {
 }
 
 func (a Account) orAnswer(next string) string {
-	answering := answer.Next(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind))
+	answering := answerLine(a.Home, a.ID, waitingQuestions(a.Past, a.End.Kind))
 	if answering == "" || a.earlier {
 		return next
 	}

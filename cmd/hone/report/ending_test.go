@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
-	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/journal"
 	"hone/story"
@@ -38,7 +37,7 @@ func endOf(t *testing.T, end hone.End, files ...File) Account {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return Account{Run: &recorded.Run{Home: home, ID: run, Past: history.Read(nil), Start: hone.Start{Loop: "fix"}}, End: end, Ended: true, Files: files, Standing: story.Standing{Mark: story.MarkOf(end.Kind)},
+	return Account{Run: &Run{Home: home, ID: run, Past: history.Read(nil), Start: hone.Start{Loop: "fix"}}, End: end, Ended: true, Files: files, Standing: story.Standing{Mark: story.MarkOf(end.Kind)},
 		Numbers: story.Numbers{Rounds: end.Rounds, Tokens: end.Tokens - end.Assumed, Unconfirmed: end.Assumed, Cost: end.Cost, Active: 38_400_000_000}}
 }
 

@@ -55,7 +55,16 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 func Table(all []Summary, c render.Colours, columns int) []string {
 	rows := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	for _, s := range all {
-		rows = append(append(rows, s.cells(c)), s.attemptCells(c)...)
+		result, age := s.Standing.Line(c), render.Age(s.When, time.Now())
+		if s.Foreign {
+			result += ", foreign"
+		}
+		rows = append(rows, []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), s.TokensText(), age, render.Line(s.Subject)})
+		for _, one := range s.Attempts { // which are as old
+			standing := story.AttemptStanding(one, s.Result == "running")
+			rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), standing.Line(c), fmt.Sprintf("attempt %d", one.Number),
+				fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(story.ModelName(one.Model))})
+		}
 	}
 	return fittingTable(rows, columns)
 }
@@ -88,24 +97,6 @@ func fittingTable(rows [][]string, columns int) []string {
 	return render.Aligned(rows, right...)
 }
 
-func (s Summary) cells(c render.Colours) []string {
-	result := s.Standing.Line(c)
-	if s.Foreign {
-		result += ", foreign"
-	}
-	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), s.TokensText(), render.Age(s.When, time.Now()), render.Line(s.Subject)}
-}
-
-// They are of the run's age.
-func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
-	for _, one := range s.Attempts {
-		standing := story.AttemptStanding(one, s.Result == "running")
-		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), standing.Line(c), fmt.Sprintf("attempt %d", one.Number),
-			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(story.ModelName(one.Model))})
-	}
-	return rows
-}
-
 // Summarize returns the summary of a run, even if its journal is unreadable. working means that
 // a process works on the run. foreign is that of [runs.Foreign]; nil means that it does not
 // matter whose run it is.
@@ -119,7 +110,7 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	if err != nil || len(events) == 0 {
 		return s
 	}
-	if start, err := runs.Started(events); err == nil {
+	if start, err := runs.Started(run, events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
 		l := kinds.Recorded(start)
 		s.role, s.second = kinds.Second(l, start.Model)

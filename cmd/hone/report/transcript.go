@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/screen"
 	"hone/history"
 	"hone/internal/render"
@@ -29,7 +28,7 @@ type Transcript struct {
 }
 
 // Show shows the events of a run that the last call did not show.
-func (t *Transcript) Show(r *recorded.Run) (err error) {
+func (t *Transcript) Show(r *Run) (err error) {
 	round := 0
 	for i, e := range r.Past.Events() {
 		if e.Step != nil {
@@ -67,7 +66,7 @@ func roundOf(e history.Event, open int) int {
 }
 
 // The screen of a running loop omits these.
-func (t *Transcript) showDetails(r *recorded.Run, e history.Event) error {
+func (t *Transcript) showDetails(r *Run, e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Resumed:
 		fmt.Fprintf(t.Out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
@@ -90,7 +89,7 @@ func (t *Transcript) showDetails(r *recorded.Run, e history.Event) error {
 	return nil
 }
 
-func (t *Transcript) showFull(r *recorded.Run, e history.Event) (err error) {
+func (t *Transcript) showFull(r *Run, e history.Event) (err error) {
 	var parts []story.Part
 	switch p := e.Payload.(type) {
 	case history.Asked:

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/render"
+	"hone/story"
 )
 
 // Prompter asks the user at the terminal, one question per file, with the change
@@ -79,7 +80,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	if !p.present() {
 		return hone.Answer{By: history.NoUser}, nil
 	}
-	again := p.isAgain(q)
+	again := (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left // the user has edited what the last question was about
 	if !again {
 		p.count(q)
 	}
@@ -134,11 +135,6 @@ func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error)
 }
 
 func (p *Prompter) present() bool { return p.Present == nil || p.Present() }
-
-// q follows because the user has edited what the last question was about.
-func (p *Prompter) isAgain(q hone.Question) bool {
-	return (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left
-}
 
 func (p *Prompter) count(q hone.Question) {
 	if p.left == 0 || q.More != p.left-1 {
@@ -255,7 +251,7 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		return
 	}
 	added, removed := render.Stat(q.Old, q.New)
-	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
+	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, story.Verb(q), render.Line(q.Path))
 	reason := render.Line(q.Reason)
 	switch {
 	case q.Edited:
@@ -317,16 +313,6 @@ func (p *Prompter) close() {
 	}
 }
 
-func verbOf(q hone.Question) string {
-	switch {
-	case q.Delete:
-		return "Delete"
-	case !q.Before.Exists():
-		return "Create"
-	}
-	return "Change"
-}
-
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	defer s.lock()()
@@ -341,5 +327,5 @@ func (p *Prompter) prompt(q hone.Question) {
 	if p.Page != nil {
 		keys += "p/"
 	}
-	fmt.Fprintf(&s.text, "%s %s? [%sq/?] ", verbOf(q), render.Line(q.Path), keys)
+	fmt.Fprintf(&s.text, "%s %s? [%sq/?] ", story.Verb(q), render.Line(q.Path), keys)
 }

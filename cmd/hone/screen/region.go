@@ -35,7 +35,10 @@ const (
 // The text must end with a newline unless there are no lines. One Write prints everything.
 func (r *region) update(text string, lines []string) {
 	columns, rows := r.size()
-	lines = fitted(lines, columns, rows)
+	lines = slices.Clone(lines[max(0, len(lines)-max(1, rows-1)):]) // the last are the most important ones
+	for i, line := range lines {
+		lines[i] = render.Cut(strings.ReplaceAll(line, "\t", " "), columns-1)
+	}
 	entered := r.entered()
 	switch {
 	case entered == 0 && text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
@@ -46,7 +49,13 @@ func (r *region) update(text string, lines []string) {
 	}
 	b := strings.Builder{}
 	b.WriteString(startUpdate)
-	r.erase(&b, columns, entered)
+	drawn := 0 // rows: a terminal that became narrower has wrapped the lines
+	for _, line := range r.lines {
+		drawn += max(1, (render.Width(line)+columns-1)/columns)
+	}
+	if drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", drawn+entered) // the terminal has echoed lines below the region
+	}
 	b.WriteString(text)
 	if len(lines) > 0 {
 		b.WriteString(noWrap + strings.Join(lines, "\n") + "\n" + wrap)
@@ -68,25 +77,4 @@ func (r *region) entered() int {
 		return 1
 	}
 	return 0
-}
-
-// The terminal has echoed lines below the region. A terminal that became narrower has wrapped its lines.
-func (r *region) erase(b *strings.Builder, columns, echoed int) {
-	rows := 0
-	for _, line := range r.lines {
-		rows += max(1, (render.Width(line)+columns-1)/columns)
-	}
-	if rows > 0 {
-		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows+echoed)
-	}
-}
-
-// The last lines are the most important ones.
-func fitted(lines []string, columns, rows int) []string {
-	lines = lines[max(0, len(lines)-max(1, rows-1)):]
-	fit := make([]string, len(lines))
-	for i, line := range lines {
-		fit[i] = render.Cut(strings.ReplaceAll(line, "\t", " "), columns-1)
-	}
-	return fit
 }

@@ -17,9 +17,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/undo"
 	"hone/history"
 	"hone/internal/child"
 	"hone/journal"
@@ -152,7 +150,7 @@ func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.V
 	switch {
 	case own:
 		return nil
-	case !recorded.Working(home, run):
+	case !report.Working(home, run):
 		return failure.Usage("no process works on this run", "")
 	}
 	err := home.SignalHolder(syscall.SIGTERM)
@@ -163,7 +161,7 @@ func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.V
 }
 
 func (s *Server) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
-	r, err := recorded.Read(home, run)
+	r, err := report.Read(home, run)
 	if err != nil {
 		return err
 	}
@@ -240,7 +238,11 @@ func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form 
 
 func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
 	got, err := s.command(home.Workspace(), run, "undo", "--dry-run", "--json").Output(r.Context())
-	var would undo.Preview
+	var would struct {
+		Plan           string
+		Restored, Left []string
+		Conflicts      []history.Conflict
+	}
 	if err == nil {
 		err = json.Unmarshal([]byte(got.Printed), &would)
 	}

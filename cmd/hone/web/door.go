@@ -27,8 +27,10 @@ type Remote struct {
 func (s *Server) admitted(next http.Handler) http.Handler {
 	inside := http.StripPrefix(s.root, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie(cookieName)
+		known := err == nil && same(cookie.Value, s.cookie)
 		switch token := r.URL.Query().Get("token"); {
-		case strings.HasPrefix(r.URL.Path, s.root+"/") && s.hasCookie(r):
+		case known && strings.HasPrefix(r.URL.Path, s.root+"/"):
 			inside.ServeHTTP(w, r)
 		case token != "" && r.Method == http.MethodGet:
 			s.admit(w, r, token)
@@ -44,11 +46,6 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 
 // cookieName is the name of the cookie. The paths of cookies tell servers apart.
 const cookieName = "hone"
-
-func (s *Server) hasCookie(r *http.Request) bool {
-	c, err := r.Cookie(cookieName)
-	return err == nil && same(c.Value, s.cookie)
-}
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 

@@ -41,29 +41,19 @@ func (f *ListenFlags) Register(fs *pflag.FlagSet) {
 func (f ListenFlags) Listen() (l net.Listener, remote *Remote, err error) {
 	f.address = cmp.Or(f.address, anyPort)
 	if f.cert != "" || f.key != "" || f.password != "" {
-		remote, err = f.read()
-	} else {
-		err = f.checkLoopback()
-	}
-	if err != nil {
-		return nil, nil, err
+		if remote, err = f.read(); err != nil {
+			return nil, nil, err
+		}
+	} else if at, err := net.ResolveTCPAddr("tcp", f.address); err != nil {
+		return nil, nil, failure.Usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
+	} else if at.IP == nil || !at.IP.IsLoopback() {
+		return nil, nil, failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
+			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
 	}
 	if l, err = net.Listen("tcp", f.address); err != nil {
 		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
 	return l, remote, nil
-}
-
-func (f ListenFlags) checkLoopback() error {
-	at, err := net.ResolveTCPAddr("tcp", f.address)
-	if err != nil {
-		return failure.Usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
-	}
-	if at.IP == nil || !at.IP.IsLoopback() {
-		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
-			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
-	}
-	return nil
 }
 
 // Other machines can reach this server.

@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"hone"
-	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/report"
 )
 
 // OwnRun is the run of this process. After [OwnRun.Attend] the user can act on it on its page.
@@ -81,7 +81,7 @@ func (o *OwnRun) answer(text string) error {
 	if o.waits == nil || o.given != nil || o.waits.Digest(o.ID) != digest {
 		return failure.Usage("this question no longer waits for an answer", "")
 	}
-	a, ok := answer.Parse(*o.waits, value)
+	a, ok := report.ParseAnswer(*o.waits, value)
 	if !ok {
 		return failure.Usage("the answer to this question is yes or no", "")
 	}

@@ -15,7 +15,6 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/history"
@@ -154,7 +153,7 @@ func homeState(home *journal.Home) (string, error) {
 // It changes with the journal of the run, and when a process starts or ends to work on it.
 func runState(home *journal.Home, run string) string {
 	size, _ := home.Size(run) // one that cannot be read has no size
-	return fmt.Sprint(size, recorded.Working(home, run))
+	return fmt.Sprint(size, report.Working(home, run))
 }
 
 func (s *Server) eachHome(do func(*journal.Home) error) error {
@@ -196,7 +195,7 @@ func (s *Server) find(run string) (*journal.Home, error) {
 		})
 	}
 	if copied, ok := s.copies[run]; ok {
-		if home := recorded.Copy(copied.Attempt); home != nil {
+		if home := report.Copy(copied.Attempt); home != nil {
 			return home, nil
 		}
 	}
@@ -216,7 +215,7 @@ func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 		return nil, err
 	}
 	defer home.Close()
-	r, err := recorded.Read(home, run)
+	r, err := report.Read(home, run)
 	var v *reading
 	switch {
 	case err != nil:
@@ -232,7 +231,7 @@ func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 }
 
 func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading, error) {
-	of := report.Summarize(home, run, recorded.Working(home, run), nil)
+	of := report.Summarize(home, run, report.Working(home, run), nil)
 	short, result, at := journal.ShortRun(run), of.Standing.Text, failure.Elsewhere(home.Workspace())
 	if of.Past != nil { // a stored object is damaged, and not the journal
 		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+at))
@@ -245,7 +244,7 @@ func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading
 // mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
 const mostInRound = 4 << 10
 
-func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading, error) {
+func (s *Server) run(ctx context.Context, r *report.Run, round int) (*reading, error) {
 	run := r.ID
 	made := s.pages[run]
 	if made == nil {
@@ -279,7 +278,7 @@ func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading,
 	return v, err
 }
 
-func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
+func (s *Server) call(r *report.Run, seq int64) (*reading, error) {
 	events, short := r.Past.Events(), journal.ShortRun(r.ID)
 	call, ok, err := page.WholeCall(events, seq, r.Home.Get)
 	if !ok {
@@ -327,7 +326,7 @@ func (s *Server) row(home *journal.Home, run string) page.Run {
 	state := runState(home, run)
 	known, ok := s.rows[run]
 	if !ok || known.state != state {
-		of := report.Summarize(home, run, recorded.Working(home, run), nil)
+		of := report.Summarize(home, run, report.Working(home, run), nil)
 		known = listed{state, page.RunOf(of)}
 		s.rows[run] = known
 	}

@@ -19,11 +19,13 @@ const (
 
 // The id of each message names all parts that the reader has then, so that one that was cut off continues.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	if !s.enter() {
+	select {
+	case s.viewers <- struct{}{}:
+		defer func() { <-s.viewers }()
+	default:
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.leave()
 	name, seen := r.PathValue("name"), r.URL.Query().Get("after")
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		seen = id
@@ -58,23 +60,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		case <-time.After(max(pollTime, 4*time.Since(began))): // a page that is slow to read is read less often
 		}
 	}
-}
-
-// It returns false if there are too many viewers.
-func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.viewers >= maxViewers {
-		return false
-	}
-	s.viewers++
-	return true
-}
-
-func (s *Server) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.viewers--
 }
 
 type writer struct {

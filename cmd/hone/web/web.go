@@ -35,7 +35,6 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/journal"
 	"hone/sandbox"
@@ -67,9 +66,10 @@ type Server struct {
 	ctx    context.Context
 	end    func()
 
+	viewers chan struct{} // one for each stream
+
 	mu      sync.Mutex
-	token   string // of the link; empty after it was used
-	viewers int
+	token   string            // of the link; empty after it was used
 	said    map[string]string // about the last action, by run
 	resumed []*resumed        // runs at work in children
 	running sync.WaitGroup    // what the user has asked for
@@ -99,7 +99,7 @@ func New(ctx context.Context, l net.Listener, remote *Remote, o Options) (*Serve
 		}
 	}
 	s := &Server{Options: o, remote: remote, root: "/" + rand.Text(), cookie: rand.Text(), html: page.New(o.Clean), door: page.New(nil),
-		said: map[string]string{}, readings: map[string]*reading{}, seed: maphash.MakeSeed(), keeper: sandbox.NewKeeper(""),
+		viewers: make(chan struct{}, maxViewers), said: map[string]string{}, readings: map[string]*reading{}, seed: maphash.MakeSeed(), keeper: sandbox.NewKeeper(""),
 		pages: map[string]*page.Maker{}, rows: map[string]listed{}, copies: map[string]attempts.Found{}, groups: map[string]bool{}}
 	s.html.Under(s.root)
 	s.host, s.port, _ = net.SplitHostPort(l.Addr().String())
@@ -248,8 +248,8 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		home, err := s.find(name)
 		if err == nil {
 			defer home.Close()
-			var run *recorded.Run
-			if run, err = recorded.Read(home, name); err == nil {
+			var run *report.Run
+			if run, err = report.Read(home, name); err == nil {
 				both = append(both, page.Page{Account: report.Of(run)})
 				continue
 			}

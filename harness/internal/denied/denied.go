@@ -153,25 +153,15 @@ func variableNote(names []string) string {
 }
 
 func (c Command) programNote(_, name string) string {
-	if programIn(c.Env, name) != "" {
+	if _, err := sandbox.FindProgram(name, c.Env); err == nil {
 		return ""
 	}
-	path := programIn(c.Environ, name)
-	if path == "" || sandbox.Within(c.Root, path) {
+	path, err := sandbox.FindProgram(name, c.Environ)
+	if err != nil || sandbox.Within(c.Root, path) {
 		return ""
 	}
 	dir := filepath.Dir(path)
 	return fmt.Sprintf("a command seems to need the program %s, which is not visible behind the walls; allow it with read = [%q] in [sandbox] of %s", name, dir, config.HonePath)
-}
-
-func programIn(env []string, name string) string {
-	for _, dir := range filepath.SplitList(sandbox.EnvValue(env, "PATH")) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
 }
 
 func pathsIn(line string) []string {

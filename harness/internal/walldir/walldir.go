@@ -23,7 +23,7 @@ import (
 	"hone/internal/transient"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/sandbox/wall"
+	"hone/sandbox/putback"
 	"hone/workspace/clone"
 )
 
@@ -50,9 +50,18 @@ func New(root, id string) (*Dir, error) {
 		return nil, err
 	}
 	f := &Dir{}
-	if err := f.create(base, id); err != nil {
+	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
 		return nil, err
 	}
+	if lock, ok := tryLock(f.Path); ok {
+		f.locks = append(f.locks, lock)
+	}
+	locked := filepath.Join(base, runPrefix+strings.TrimPrefix(filepath.Base(f.Path), newPrefix))
+	if err := os.Rename(f.Path, locked); err != nil {
+		f.Remove()
+		return nil, err
+	}
+	f.Path = locked
 	// What must be restored before a configuration is read is in the cache only if the state folder cannot be used.
 	guards, err := state.Make("guards")
 	if err != nil {
@@ -64,22 +73,6 @@ func New(root, id string) (*Dir, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-func (f *Dir) create(base, id string) (err error) {
-	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
-		return err
-	}
-	if lock, ok := tryLock(f.Path); ok {
-		f.locks = append(f.locks, lock)
-	}
-	locked := filepath.Join(base, runPrefix+strings.TrimPrefix(filepath.Base(f.Path), newPrefix))
-	if err := os.Rename(f.Path, locked); err != nil {
-		f.Remove()
-		return err
-	}
-	f.Path = locked
-	return nil
 }
 
 // CheckState returns an error if hone's state folder is in a tree, or the tree in it:
@@ -168,7 +161,7 @@ func asideDirs(guards, root string) (found []string) {
 func Recover(root string) (notes []string, err error) {
 	removeStale()
 	for _, guards := range allGuards() {
-		err := wall.RecoverPlaceholders(recordsIn(guards), root)
+		err := putback.RecoverPlaceholders(recordsIn(guards), root)
 		for _, aside := range asideDirs(guards, root) {
 			recovered, failed := recoverAside(aside)
 			notes, err = append(notes, recovered...), errors.Join(err, failed)
@@ -203,7 +196,7 @@ func recoverAside(aside string) (notes []string, err error) {
 	}
 	defer lock.Close()
 	const died = "an earlier hone died during a command: "
-	restored, err := wall.Recover(aside)
+	restored, err := putback.Recover(aside)
 	for _, r := range restored {
 		notes = append(notes, died+RestoredNote(r))
 	}
@@ -275,7 +268,12 @@ func removeStale() {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(base, e.Name())
-		if !e.IsDir() || !isRemovable(e) {
+		removable := strings.HasPrefix(e.Name(), runPrefix) // its process has locked it before
+		if strings.HasPrefix(e.Name(), newPrefix) {
+			info, err := e.Info()
+			removable = err == nil && time.Since(info.ModTime()) > maxUnlockedAge
+		}
+		if !e.IsDir() || !removable {
 			continue
 		}
 		if lock, ok := tryLock(dir); ok {
@@ -283,14 +281,4 @@ func removeStale() {
 			lock.Close()
 		}
 	}
-}
-
-// isRemovable reports whether a directory can be removed if it is not locked: its process
-// has locked it before, or has not done so within maxUnlockedAge.
-func isRemovable(e fs.DirEntry) bool {
-	if strings.HasPrefix(e.Name(), newPrefix) {
-		info, err := e.Info()
-		return err == nil && time.Since(info.ModTime()) > maxUnlockedAge
-	}
-	return strings.HasPrefix(e.Name(), runPrefix)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -128,7 +127,8 @@ func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error)
 			Next: hone.Next{First: "stop it", Verb: hone.Resume,
 				Or: &hone.Next{First: "give the server another port in " + Config, Verb: hone.NewRun, Flags: []hone.Flag{{Name: "dev-url", Value: "URL"}}}}}
 	}
-	if err := g.remove(PID); err != nil {
+	// A file of an earlier server must not be mistaken for one of this server.
+	if err := artifact.Remove(g.run.Tree.Dir(), PID); err != nil {
 		return Started{}, err
 	}
 	if err := c.must(ctx, "start_dev"); err != nil {
@@ -143,24 +143,9 @@ func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error)
 	return Started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
 }
 
-// A file of an earlier server must not be mistaken for one of this server.
-func (g *Instance) remove(name string) error {
-	root, err := os.OpenRoot(g.run.Tree.Dir())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return artifact.Remove(root, name)
-}
-
 func (g *Instance) log() string {
-	root, err := os.OpenRoot(g.run.Tree.Dir())
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
 	for _, name := range []string{Log, otherLog} {
-		if text, err := artifact.Read(root, name, maxLog); err == nil {
+		if text, err := artifact.Read(g.run.Tree.Dir(), name, maxLog); err == nil {
 			return excerpt.Middle(string(text), maxExcerpt)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,38 +14,85 @@ import (
 	"hone/sandbox"
 )
 
-// Apply restrains the calling thread. The goroutine must be locked to the thread
-// and never unlocked, see [OnOwnThread]. Only the limits are for the whole
-// process, see [Restraint.limit]. The grade has Landlock, Seccomp and Open: what the restraint
-// should deny and cannot on this kernel. processes is the RLIMIT_NPROC that was set; 0 if none was.
-// If Strict is set and there is no Landlock, the error is a [*sandbox.WallError]. After an error a
-// part may have been applied.
-func (r Restraint) Apply() (g sandbox.Grade, processes uint64, err error) {
-	if processes, err = r.limit(); err != nil {
-		return g, 0, err
+// Restrain makes the calling thread, and all that it starts, give up what a policy does not allow.
+// That cannot be undone. The goroutine must be locked to the thread and never unlocked, see
+// [OnOwnThread]. Only the limits are for the whole process, see limit.
+//
+// Entries are those of the policy, as the command sees them. Where mounts guard the files already
+// ([sandbox.Wall.Mounts]), Landlock and the filter of system calls are a second wall, and otherwise
+// the only one; without a wall there are only the limits and the user. Modes means that root keeps
+// its power over the modes of files.
+//
+// The grade has Landlock, Seccomp and Open: what the policy does not allow and this kernel cannot
+// deny. If there is no Landlock and it is the only wall, the error is a [*sandbox.WallError]. After
+// an error a part may have been applied.
+func Restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.Grade, err error) {
+	return restrain(p, heldBy(p.Wall, entries), modes)
+}
+
+// Landlock enforces the entries, as far as this kernel can. Nil leaves all files open behind mounts.
+func restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.Grade, err error) {
+	if err := limit(p); err != nil {
+		return g, err
 	}
-	if r.Free {
-		return g, processes, r.become(sandbox.Capabilities())
+	if p.Wall == sandbox.NoWall {
+		return g, become(p, sandbox.Capabilities())
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return g, 0, fmt.Errorf("give up new privileges: %w", err)
+		return g, fmt.Errorf("give up new privileges: %w", err)
 	}
 	// Before the capabilities: it opens paths that may need them.
-	if g.Landlock, err = r.holdFiles(); err != nil {
-		return g, 0, fmt.Errorf("restrict files with Landlock: %w", err)
+	if g.Landlock, err = holdFiles(p, entries); err != nil {
+		return g, fmt.Errorf("restrict files with Landlock: %w", err)
 	}
-	keep := r.power()
+	// A program that sees that it is root relies on root's power over modes, as a user relies on being
+	// able to change the modes of his own files. In a user namespace it reaches only the files of its
+	// users; otherwise Landlock says which files can be opened.
+	keep := uint64(0)
+	if os.Geteuid() == 0 && modes {
+		keep = 1 << unix.CAP_DAC_OVERRIDE
+		if p.Wall.Mounts() {
+			keep |= 1 << unix.CAP_FOWNER
+		}
+		keep &= sandbox.Capabilities()
+	}
 	if err := dropCapabilities(keep); err != nil {
-		return g, 0, fmt.Errorf("drop capabilities: %w", err)
+		return g, fmt.Errorf("drop capabilities: %w", err)
 	}
-	if err := r.become(keep); err != nil {
-		return g, 0, err
+	if err := become(p, keep); err != nil {
+		return g, err
 	}
-	if g.Seccomp, err = r.filterCalls(g.Landlock); err != nil {
-		return g, 0, fmt.Errorf("filter system calls: %w", err)
+	if g.Seccomp, err = filterCalls(p, g.Landlock); err != nil {
+		return g, fmt.Errorf("filter system calls: %w", err)
 	}
-	g.Open = r.open(g.Landlock, g.Seccomp)
-	return g, processes, nil
+	g.Open = open(p, entries, g.Landlock, g.Seccomp)
+	return g, nil
+}
+
+// heldBy returns the paths that Landlock is to enforce with a wall.
+//
+// Where nothing is mounted commands need /proc, and the devices that contain no data. Landlock
+// denies the secrets of other processes in /proc (environment, memory, open files), but not their
+// existence and command lines. /tmp and /dev/shm are omitted because other programs of the user use
+// them, except behind firejail, which has its own, and terminals because the user reads them.
+func heldBy(wall sandbox.Wall, entries []sandbox.Entry) []sandbox.Entry {
+	dir := func(path string, a sandbox.Access) sandbox.Entry {
+		return sandbox.Entry{Path: path, Access: a, Dir: true}
+	}
+	if wall.Mounts() {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e sandbox.Entry) bool { return e.Access != sandbox.AccessWrite })
+		return append(entries, dir("/", sandbox.AccessRead), dir("/dev", sandbox.AccessWrite), dir("/tmp", sandbox.AccessWrite))
+	}
+	entries = append(slices.Clone(entries), dir("/proc", sandbox.AccessRead))
+	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		if _, err := os.Lstat("/dev/" + name); err == nil {
+			entries = append(entries, sandbox.Entry{Path: "/dev/" + name, Access: sandbox.AccessWrite})
+		}
+	}
+	if wall == sandbox.Firejail {
+		entries = append(entries, dir("/tmp", sandbox.AccessWrite), dir("/dev/shm", sandbox.AccessWrite))
+	}
+	return entries
 }
 
 // OnOwnThread calls a function on a new thread that runs nothing else, so that
@@ -68,45 +116,31 @@ func OnOwnThread(do func()) {
 	<-done
 }
 
-// power returns the capabilities that commands keep: those of root over the modes of files.
-// A program that sees that it is root relies on them, as a user relies on being able to change
-// the modes of his own files. In a user namespace they reach only the files of its users;
-// otherwise Landlock says which files can be opened.
-func (r Restraint) power() uint64 {
-	if os.Geteuid() != 0 || !r.Modes {
-		return 0
-	}
-	power := uint64(1 << unix.CAP_DAC_OVERRIDE)
-	if r.Apart {
-		power |= 1 << unix.CAP_FOWNER
-	}
-	return power & sandbox.Capabilities()
-}
-
 // securebitNoFixup is the kernel's SECBIT_NO_SETUID_FIXUP.
 const securebitNoFixup = 1 << 2
 
-// become makes the calling thread and what it starts run as r.As, with these capabilities.
-func (r Restraint) become(keep uint64) error {
-	if r.As != (sandbox.User{}) {
+// become makes the calling thread and what it starts run as p.As, with these capabilities.
+func become(p sandbox.Policy, keep uint64) error {
+	free := p.Wall == sandbox.NoWall
+	if p.As != (sandbox.User{}) {
 		if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("keep capabilities: %w", err)
 		}
-		if !r.Free { // otherwise access(2) asks without the capabilities, and git finds no repository
+		if !free { // otherwise access(2) asks without the capabilities, and git finds no repository
 			_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebitNoFixup, 0, 0, 0)
 		}
 		// Of all threads, which need no groups; the rest is this thread's alone.
-		if err := unix.Setgroups([]int{r.As.GID}); err != nil {
-			return fmt.Errorf("run as group %d: %w", r.As.GID, err)
+		if err := unix.Setgroups([]int{p.As.GID}); err != nil {
+			return fmt.Errorf("run as group %d: %w", p.As.GID, err)
 		}
-		if err := unix.Setresgid(r.As.GID, r.As.GID, r.As.GID); err != nil {
-			return fmt.Errorf("run as group %d: %w", r.As.GID, err)
+		if err := unix.Setresgid(p.As.GID, p.As.GID, p.As.GID); err != nil {
+			return fmt.Errorf("run as group %d: %w", p.As.GID, err)
 		}
-		if err := unix.Setresuid(r.As.UID, r.As.UID, r.As.UID); err != nil {
-			return fmt.Errorf("run as user %d: %w", r.As.UID, err)
+		if err := unix.Setresuid(p.As.UID, p.As.UID, p.As.UID); err != nil {
+			return fmt.Errorf("run as user %d: %w", p.As.UID, err)
 		}
 	}
-	if r.Free && r.As == (sandbox.User{}) {
+	if free && p.As == (sandbox.User{}) {
 		return nil
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -147,8 +181,8 @@ func dropCapabilities(keep uint64) error {
 }
 
 // The filter is for the calling thread. It reports whether this machine supports it.
-func (r Restraint) filterCalls(abi int) (bool, error) {
-	program, ok := r.filter(thisMachine(), abi)
+func filterCalls(p sandbox.Policy, abi int) (bool, error) {
+	program, ok := filter(p, thisMachine(), abi)
 	if !ok {
 		return false, nil
 	}
@@ -160,17 +194,17 @@ func (r Restraint) filterCalls(abi int) (bool, error) {
 	return err == nil, err
 }
 
-// open describes what the restraint should deny and cannot.
-func (r Restraint) open(abi int, seccomp bool) []string {
+// open describes what the policy does not allow and the kernel cannot deny.
+func open(p sandbox.Policy, entries []sandbox.Entry, abi int, seccomp bool) []string {
 	var open []string
 	if !seccomp {
 		open = append(open, "system calls are not filtered: the kernel's dangerous interfaces are open")
 	}
-	if !r.Strict {
+	if p.Wall.Mounts() {
 		return open
 	}
 	open = append(open, "files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may")
-	open = append(open, unheldEntries(r.Entries)...)
+	open = append(open, unheldEntries(entries)...)
 	if abi < 2 {
 		open = append(open, "no file can be renamed or linked to another directory (EXDEV), because Landlock has ABI 1")
 	}
@@ -188,10 +222,10 @@ func (r Restraint) open(abi int, seccomp bool) []string {
 		open = append(open, "the user's other processes can be signalled, because Landlock is older than ABI 6")
 	}
 	switch {
-	case r.Net:
+	case !closesNet(p):
 	case abi >= 4 || !seccomp:
 		open = append(open, "commands can listen on TCP ports, and other machines may connect to them")
-	case len(r.Ports) > 0:
+	case len(p.Doors) > 0:
 		open = append(open, "doors cannot be reached: Landlock older than ABI 4 can only close the whole network")
 	}
 	return open

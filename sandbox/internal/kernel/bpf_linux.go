@@ -28,8 +28,6 @@ func failWith(err unix.Errno) block {
 // that compared the upper half as well would allow a call that sets bits there.
 func argument(i uint32, then block) block { return loading(atArgs+8*i, then) }
 
-func upperHalf(i uint32, then block) block { return loading(atArgs+8*i+4, then) }
-
 func loading(at uint32, then block) block {
 	return append(block{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}}, then...)
 }
@@ -43,8 +41,6 @@ func whenIs(k uint32, then, otherwise block) block { return jump(unix.BPF_JEQ, k
 func whenAny(bits uint32, then, otherwise block) block {
 	return jump(unix.BPF_JSET, bits, then, otherwise)
 }
-
-func whenFrom(k uint32, then, otherwise block) block { return jump(unix.BPF_JGE, k, then, otherwise) }
 
 func jump(condition uint16, k uint32, then, otherwise block) block {
 	const farthest = 255 // the longest conditional jump
@@ -68,5 +64,5 @@ func search(spans []span) block {
 		return spans[0].do
 	}
 	half := len(spans) / 2
-	return whenFrom(spans[half].from, search(spans[half:]), search(spans[:half]))
+	return jump(unix.BPF_JGE, spans[half].from, search(spans[half:]), search(spans[:half]))
 }

@@ -22,7 +22,8 @@ var cages atomic.Uint64
 
 // NewCage moves a process, and all that it starts from then on, into a new cage. It
 // returns nil for users other than root, and if the control groups cannot be
-// written or have no pids controller. The supervisor then only counts processes. A
+// written or have no pids controller. The supervisor then only counts processes, and a bomb whose
+// processes all leave their session grows faster than it can end them. A
 // most of 0 means no limit.
 //
 // The kernel needs some ten milliseconds to move a process, unless it has just moved

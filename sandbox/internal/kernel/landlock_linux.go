@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +17,7 @@ import (
 )
 
 // Landlock restricts what a thread, and all that it starts, may open and change
-// to named paths and what is below them. [Restraint.openFiles] lists what older
+// to named paths and what is below them. open lists what older
 // kernels miss. No ABI restricts stat, chdir, chmod, chown, utimes, extended
 // attributes and inotify, and none can exclude a file from a granted directory.
 
@@ -48,39 +50,53 @@ func landlockABI() int {
 }
 
 // It restricts the calling thread. abi is 0 if Landlock is not used.
-func (r Restraint) holdFiles() (abi int, err error) {
-	if r.Entries == nil && !r.Strict {
+func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, err error) {
+	if entries == nil && p.Wall.Mounts() {
 		return 0, nil
 	}
 	abi = landlockABI()
-	if abi == 0 && r.Strict {
+	if abi == 0 && !p.Wall.Mounts() {
 		return 0, &sandbox.WallError{Wall: sandbox.Landlock, Reason: "this kernel has no Landlock", Next: LandlockAdvice}
 	}
 	if abi == 0 {
 		return 0, nil
 	}
-	handled := r.handled(abi)
-	rules, err := newRuleset(handled)
-	if err != nil {
-		return 0, err
+	handled := handledBy(p, abi)
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	if errno != 0 {
+		return 0, os.NewSyscallError("landlock_create_ruleset", errno)
 	}
-	defer rules.close()
-	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
-		if err := rules.grant(g); err != nil {
+	defer unix.Close(int(rules))
+	for _, g := range grants(entries, handled.Handled_access_fs) {
+		if err := g.add(rules, handled.Handled_access_fs); err != nil {
 			return 0, fmt.Errorf("%s: %w", g.path, err)
 		}
 	}
 	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
-		for _, port := range r.Ports {
-			if err := rules.connect(port); err != nil {
-				return 0, fmt.Errorf("port %d: %w", port, err)
+		for _, door := range p.Doors { // at every address, because Landlock does not know addresses
+			_, port, _ := net.SplitHostPort(door.Addr)
+			n, err := strconv.ParseUint(port, 10, 16)
+			if err == nil {
+				rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, n}
+				err = addRule(rules, 2, unsafe.Pointer(&rule)) // LANDLOCK_RULE_NET_PORT
+			}
+			if err != nil {
+				return 0, fmt.Errorf("door %s: %w", door.Addr, err)
 			}
 		}
 	}
-	return abi, rules.restrict()
+	// The rules apply to the calling thread, and to no other thread of the process.
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
+		return 0, os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return abi, nil
 }
 
-func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
+// closesNet reports whether Landlock and the filter of system calls must close the network. Commands cannot
+// connect to their own servers then; but listening is allowed, and other machines may connect to those.
+func closesNet(p sandbox.Policy) bool { return !p.Net && !p.Wall.Namespaces() }
+
+func handledBy(p sandbox.Policy, abi int) unix.LandlockRulesetAttr {
 	rights := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	for _, more := range []struct {
 		abi        int
@@ -100,7 +116,7 @@ func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
 		}
 		rights.Handled_access_fs |= more.files
 		rights.Scoped |= more.scoped
-		if r.Strict && !r.Net {
+		if closesNet(p) {
 			rights.Handled_access_net |= more.net
 		}
 	}
@@ -216,23 +232,8 @@ func firstOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
 }
 
-type ruleset struct {
-	fd      int
-	handled uint64
-}
-
-func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
-	if errno != 0 {
-		return ruleset{}, os.NewSyscallError("landlock_create_ruleset", errno)
-	}
-	return ruleset{int(fd), handled.Handled_access_fs}, nil
-}
-
-func (s ruleset) close() { unix.Close(s.fd) }
-
 // A path that cannot be opened or has become a symlink is skipped: nothing is granted then.
-func (s ruleset) grant(g grant) error {
+func (g grant) add(rules uintptr, handled uint64) error {
 	at, err := unix.Open(g.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -245,7 +246,7 @@ func (s ruleset) grant(g grant) error {
 	if err := unix.Fstat(at, &info); err != nil {
 		return err
 	}
-	rights := g.rights & s.handled
+	rights := g.rights & handled
 	switch info.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		return nil
@@ -257,28 +258,13 @@ func (s ruleset) grant(g grant) error {
 		return nil
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
-	return s.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
+	return addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
-func (s ruleset) connect(port int) error {
-	const kind = 2 // LANDLOCK_RULE_NET_PORT
-	rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-	return s.add(kind, unsafe.Pointer(&rule))
-}
-
-func (s ruleset) add(kind uintptr, rule unsafe.Pointer) error {
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), kind, uintptr(rule), 0, 0, 0)
+func addRule(rules, kind uintptr, rule unsafe.Pointer) error {
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, kind, uintptr(rule), 0, 0, 0)
 	if errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
-	}
-	return nil
-}
-
-// The rules apply to the calling thread, and to no other thread of the process.
-func (s ruleset) restrict() error {
-	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0)
-	if errno != 0 {
-		return os.NewSyscallError("landlock_restrict_self", errno)
 	}
 	return nil
 }

@@ -40,13 +40,13 @@ func TestLandlockHandlesWhatAnABIKnows(t *testing.T) {
 		{10, unixes, tcp | unix.LANDLOCK_ACCESS_NET_CONNECT_SEND_UDP, scopes},
 	} {
 		want := unix.LandlockRulesetAttr{Handled_access_fs: test.files, Handled_access_net: test.net, Scoped: test.scoped}
-		if diff := cmp.Diff(want, Restraint{Strict: true}.handled(test.abi)); diff != "" {
+		if diff := cmp.Diff(want, handledBy(sandbox.Policy{Wall: sandbox.Landlock}, test.abi)); diff != "" {
 			t.Errorf("ABI %d (-want +got):\n%s", test.abi, diff)
 		}
 		want.Handled_access_net = 0
-		for _, r := range []Restraint{{}, {Net: true}, {Strict: true, Net: true}} {
-			if diff := cmp.Diff(want, r.handled(test.abi)); diff != "" {
-				t.Errorf("ABI %d, %+v (-want +got):\n%s", test.abi, r, diff)
+		for _, p := range []sandbox.Policy{{Wall: sandbox.Hidden}, {Wall: sandbox.Hidden, Net: true}, {Wall: sandbox.Landlock, Net: true}, {Wall: sandbox.Firejail}} {
+			if diff := cmp.Diff(want, handledBy(p, test.abi)); diff != "" {
+				t.Errorf("ABI %d, %s (-want +got):\n%s", test.abi, p.Wall, diff)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func TestGrants(t *testing.T) {
 	}
 	must(0, os.Symlink("a", filepath.Join(lib, "link")))
 	const list = unix.LANDLOCK_ACCESS_FS_READ_DIR
-	handled := Restraint{}.handled(7).Handled_access_fs
+	handled := handledBy(sandbox.Policy{Wall: sandbox.Hidden}, 7).Handled_access_fs
 	entries := []sandbox.Entry{
 		{Path: "/w", Access: sandbox.AccessWrite, Dir: true},
 		{Path: "/w/.env", Access: sandbox.AccessNone},
@@ -119,7 +119,7 @@ func TestLandlockHoldsWhatIsHiddenBelowRead(t *testing.T) {
 			r := landlocked(sandbox.Entry{Path: lib, Access: sandbox.AccessRead, Dir: true}, sandbox.Entry{Path: lib + "/credentials", Access: sandbox.AccessNone}, sandbox.Entry{Path: lib + "/keys", Access: sandbox.AccessNone, Dir: true})
 			got := map[string]bool{}
 			for _, name := range []string{"/credentials", "/open", "/keys/one"} {
-				out := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/usr/bin/cat", lib + name}, Dir: "/"})
+				out := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Under: r, Argv: []string{"/usr/bin/cat", lib + name}, Dir: "/"})
 				if out.Fail != "" {
 					t.Fatalf("%+v", out)
 				}
@@ -140,7 +140,7 @@ func TestLandlockFollowsNoLink(t *testing.T) {
 	must(0, os.WriteFile(secret+"/file", []byte("secret"), 0o644))
 	must(0, os.Symlink(secret, dir+"/lib"))
 	r := landlocked(sandbox.Entry{Path: dir + "/lib", Access: sandbox.AccessRead, Dir: true})
-	out := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Restraint: r, Argv: []string{"/usr/bin/cat", secret + "/file"}, Dir: "/"})
+	out := restrainAs(t, u, runtest.TestBinary(t, u), restrained{Under: r, Argv: []string{"/usr/bin/cat", secret + "/file"}, Dir: "/"})
 	if out.Fail != "" || out.Exit == 0 {
 		t.Errorf("%+v", out)
 	}

@@ -1,10 +1,10 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -18,33 +18,37 @@ const (
 	spareMemory = 128 << 20
 )
 
-// limit sets the limits of this process and of all that it starts from now on. It
-// returns the limit of processes; 0 if none was set. Limits are for the whole
-// process and not for a thread: a process that continues after it started the
+// limit sets the limits of this process and of all that it starts from now on. Limits are for
+// the whole process and not for a thread: a process that continues after it started the
 // command calls [TakeSpare].
 //
 //   - No core dumps, which the kernel would write outside the walls.
-//   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that
-//     exist now and the command's. It is not set for the machine's root, who has a
-//     [Cage] where there can be one: the supervisor counts root's processes.
+//   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that exist now and the
+//     command's; since Linux 5.14 it counts those of each user namespace. It does not bind the
+//     machine's root, not even in a user namespace, who has a [Cage] where there can be one. For every
+//     user, the supervisor counts the processes of the command.
 //   - RLIMIT_DATA, for each process, because limits on address space break
 //     programs that reserve much of it (Go, Node, Java).
-func (r Restraint) limit() (processes uint64, err error) {
+func limit(p sandbox.Policy) error {
 	if err := lowerLimit(unix.RLIMIT_CORE, 0, 0); err != nil {
-		return 0, fmt.Errorf("limit core dumps: %w", err)
+		return fmt.Errorf("limit core dumps: %w", err)
 	}
-	if most := r.Limits.MaxProcesses(); most > 0 {
-		if processes, err = r.limitTasks(uint64(most)); err != nil {
-			return 0, fmt.Errorf("limit processes: %w", err)
+	most, apart := uint64(p.Limits.MaxProcesses()), p.Wall.Mounts() // in a user namespace
+	if most > 0 && (!apart || since(5, 14)) {
+		if !apart {
+			most += tasksOf(uint32(cmp.Or(p.As.UID, os.Getuid())))
+		}
+		if err := lowerLimit(unix.RLIMIT_NPROC, most, spareTasks); err != nil {
+			return fmt.Errorf("limit processes: %w", err)
 		}
 	}
-	if most := uint64(r.Limits.Memory); r.Limits.Memory > 0 {
+	if most := uint64(p.Limits.Memory); p.Limits.Memory > 0 {
 		// This process must be able to run until the command has started.
 		if err := lowerLimit(unix.RLIMIT_DATA, max(most, ownData()+spareMemory), spareMemory); err != nil {
-			return 0, fmt.Errorf("limit memory: %w", err)
+			return fmt.Errorf("limit memory: %w", err)
 		}
 	}
-	return processes, nil
+	return nil
 }
 
 // RLIMIT_DATA counts these bytes, which include the stacks.
@@ -58,18 +62,6 @@ func ownData() uint64 {
 		return 0
 	}
 	return data * uint64(os.Getpagesize())
-}
-
-// It returns the limit; 0 if none was set.
-func (r Restraint) limitTasks(most uint64) (uint64, error) {
-	// Linux counts the processes of each user namespace separately since 5.14.
-	if r.Apart && !since(5, 14) || r.Root {
-		return 0, nil
-	}
-	if !r.Apart {
-		most += tasksOf(uint32(os.Getuid()))
-	}
-	return most, lowerLimit(unix.RLIMIT_NPROC, most, spareTasks)
 }
 
 // The hard limit becomes most+spare. A limit is never raised.
@@ -119,12 +111,6 @@ func tasksOf(uid uint32) (tasks uint64) {
 		}
 	}
 	return tasks
-}
-
-// RootOfMachine reports whether this process is root outside of all user namespaces.
-func RootOfMachine() bool {
-	mapping, err := os.ReadFile("/proc/self/uid_map")
-	return err == nil && os.Getuid() == 0 && strings.Join(strings.Fields(string(mapping)), " ") == "0 0 4294967295"
 }
 
 func since(major, minor int) bool {

@@ -71,7 +71,7 @@ func TestProgramsWorkUnderTheRestraint(t *testing.T) {
 			dir, home := runtest.OpenDir(t, u), runtest.OpenDir(t, u)
 			must(0, os.Mkdir(home+"/tmp", 0o755))
 			r := landlocked(append(tools, sandbox.Entry{Path: dir, Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: home, Access: sandbox.AccessWrite, Dir: true})...)
-			r.Limits = sandbox.Limits{Memory: 4 << 30}
+			r.Policy.Limits = sandbox.Limits{Memory: 4 << 30}
 			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home + "/tmp", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOPROXY=off", "LC_ALL=C"}
 			if home, err := os.UserHomeDir(); err == nil {
 				env = append(env, "RUSTUP_HOME="+home+"/.rustup")
@@ -84,7 +84,7 @@ func TestProgramsWorkUnderTheRestraint(t *testing.T) {
 					env = append(env, name+"="+value)
 				}
 			}
-			got := restrainAs(t, u, binary, restrained{Restraint: r, Argv: []string{"/bin/bash", "-c", script}, Dir: dir, Env: env})
+			got := restrainAs(t, u, binary, restrained{Under: r, Argv: []string{"/bin/bash", "-c", script}, Dir: dir, Env: env})
 			if got.Fail != "" || got.Exit != 0 {
 				t.Errorf("%s exit %d: %s", got.Fail, got.Exit, got.Output)
 			}

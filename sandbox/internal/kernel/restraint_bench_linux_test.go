@@ -39,11 +39,11 @@ func timeCalls() {
 func BenchmarkRestraint(b *testing.B) {
 	u := runtest.Users()[0]
 	binary := runtest.TestBinary(b, u)
-	for name, r := range map[string]Restraint{"free": {Free: true}, "walls": {Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}}, "strict": landlocked()} {
+	for name, r := range map[string]restraint{"free": behind(sandbox.NoWall), "walls": behind(sandbox.Hidden, sandbox.Entry{Path: "/", Access: sandbox.AccessRead, Dir: true}), "strict": landlocked()} {
 		b.Run(name, func(b *testing.B) {
 			sums := map[string]float64{}
 			for b.Loop() {
-				got := restrainAs(b, u, binary, restrained{Restraint: r, Argv: []string{callsName}, Dir: "/"})
+				got := restrainAs(b, u, binary, restrained{Under: r, Argv: []string{callsName}, Dir: "/"})
 				var took map[string]float64
 				if err := json.Unmarshal([]byte(got.Output), &took); err != nil {
 					b.Fatalf("%+v", got)

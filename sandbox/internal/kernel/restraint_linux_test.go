@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,20 +28,31 @@ const restrainedName = "hone-restrained"
 
 // restrained is a command to start under a restraint.
 type restrained struct {
-	Restraint Restraint
-	Argv      []string // {probesName} tries the scene's probes in a program of its own
-	Dir       string
-	Env       []string
-	Scene     scene
+	Under restraint
+	Argv  []string // {probesName} tries the scene's probes in a program of its own
+	Dir   string
+	Env   []string
+	Scene scene
+}
+
+// restraint is what a command is started under. The zero restraint is that of the hidden wall, which
+// leaves all files open to Landlock.
+type restraint struct {
+	Policy  sandbox.Policy
+	Entries []sandbox.Entry // that Landlock enforces
+	Modes   bool
+}
+
+func behind(wall sandbox.Wall, entries ...sandbox.Entry) restraint {
+	return restraint{Policy: sandbox.Policy{Wall: wall}, Entries: entries}
 }
 
 // outcome is the result of a restrained command.
 type outcome struct {
-	Processes uint64 // the limit that was set
-	Fail      string // the restraint's error
-	Exit      int
-	Output    string
-	Took      time.Duration // by the restraint
+	Fail   string // the restraint's error
+	Exit   int
+	Output string
+	Took   time.Duration // by the restraint
 }
 
 // restrainedChild does the work of the test binary's other names, and exits.
@@ -57,7 +69,7 @@ func restrainedChild() {
 		return
 	}
 	var task restrained
-	if err := json.NewDecoder(os.Stdin).Decode(&task); err != nil {
+	if err := gob.NewDecoder(os.Stdin).Decode(&task); err != nil {
 		panic(err)
 	}
 	must(0, json.NewEncoder(os.Stdout).Encode(task.do()))
@@ -77,7 +89,7 @@ func (task restrained) do() (got outcome) {
 	var err error
 	OnOwnThread(func() {
 		began := time.Now()
-		_, got.Processes, err = task.Restraint.Apply()
+		_, err = restrain(task.Under.Policy, task.Under.Entries, task.Under.Modes)
 		if got.Took = time.Since(began); err == nil {
 			err = cmd.Start()
 		}
@@ -85,7 +97,7 @@ func (task restrained) do() (got outcome) {
 	if err != nil {
 		return outcome{Fail: err.Error()}
 	}
-	TakeSpare(task.Restraint.Limits, cmd.Process.Pid)
+	TakeSpare(task.Under.Policy.Limits, cmd.Process.Pid)
 	_ = cmd.Wait()
 	got.Exit = cmd.ProcessState.ExitCode()
 	must(file.Seek(0, io.SeekStart))
@@ -104,23 +116,25 @@ func sceneFile(s scene) *os.File {
 // restrainAs runs a task as a user in a separate process.
 func restrainAs(t testing.TB, u runtest.User, binary string, task restrained) outcome {
 	t.Helper()
-	if task.Restraint.Entries != nil {
-		task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
+	if task.Under.Entries != nil {
+		task.Under.Entries = append(task.Under.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
 	}
 	cmd := &exec.Cmd{Path: binary, Args: []string{restrainedName}, Dir: "/", Env: []string{}}
-	cmd.Stdin = bytes.NewReader(must(json.Marshal(task)))
+	var text bytes.Buffer
+	must(0, gob.NewEncoder(&text).Encode(task))
+	cmd.Stdin = &text
 	if u.ID != uint32(os.Getuid()) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.ID, Gid: u.ID}}
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	text, err := cmd.Output()
+	said, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
 	var got outcome
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatalf("%v: %s", err, text)
+	if err := json.Unmarshal(said, &got); err != nil {
+		t.Fatalf("%v: %s", err, said)
 	}
 	return got
 }
@@ -134,14 +148,14 @@ func requireLandlock(t testing.TB, abi int) {
 }
 
 // landlocked returns a restraint that is the only wall around a directory.
-func landlocked(entries ...sandbox.Entry) Restraint {
-	entries = append(entries, DevicesAndProc()...)
+func landlocked(entries ...sandbox.Entry) restraint {
+	entries = heldBy(sandbox.Landlock, entries)
 	for _, dir := range []string{"/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"} { // for programs that are linked dynamically
 		if info, err := os.Lstat(dir); err == nil && info.Mode()&os.ModeSymlink == 0 {
 			entries = append(entries, sandbox.Entry{Path: dir, Access: sandbox.AccessRead, Dir: info.IsDir()})
 		}
 	}
-	return Restraint{Strict: true, Entries: entries}
+	return behind(sandbox.Landlock, entries...)
 }
 
 func TestRestraintHolds(t *testing.T) {
@@ -150,8 +164,8 @@ func TestRestraintHolds(t *testing.T) {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			r := landlocked(sandbox.Entry{Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: s.Lib, Access: sandbox.AccessRead, Dir: true})
-			r.Ports = []int{s.Door}
-			task := restrained{Restraint: r, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			r.Policy.Doors = []sandbox.Door{{Addr: fmt.Sprintf("127.0.0.1:%d", s.Door)}}
+			task := restrained{Under: r, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
 			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), strictly)
 			s.check(t)
 		})
@@ -166,7 +180,7 @@ func TestRestraintBehindMountsHolds(t *testing.T) {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			shown := []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}, {Path: "/dev", Access: sandbox.AccessWrite, Dir: true}, {Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}}
-			task := restrained{Restraint: Restraint{Entries: shown}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			task := restrained{Under: behind(sandbox.Hidden, shown...), Argv: []string{probesName}, Dir: s.Inside, Scene: s}
 			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), behindWalls)
 		})
 	}
@@ -178,7 +192,7 @@ func TestProbesGetThroughUnrestrained(t *testing.T) {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			s.Free = true
-			task := restrained{Restraint: Restraint{Free: true}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			task := restrained{Under: behind(sandbox.NoWall), Argv: []string{probesName}, Dir: s.Inside, Scene: s}
 			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), unrestrained)
 		})
 	}
@@ -229,9 +243,10 @@ func statusField(text, field string) string {
 }
 
 func TestRestraintDropsPrivileges(t *testing.T) {
+	requireLandlock(t, 1)
 	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
-			task := restrained{Restraint: Restraint{Modes: true}, Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
+			task := restrained{Under: restraint{sandbox.Policy{Wall: sandbox.Landlock}, []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}, true}, Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
 			got := restrainAs(t, u, runtest.TestBinary(t, u), task)
 			if got.Fail != "" || got.Exit != 0 {
 				t.Fatalf("%+v", got)
@@ -260,7 +275,7 @@ func TestRestraintIsOfOneThread(t *testing.T) {
 	requireLandlock(t, 1)
 	u := runtest.Users()[0]
 	binary := runtest.TestBinary(t, u)
-	task := restrained{Restraint: Restraint{Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}},
+	task := restrained{Under: behind(sandbox.Hidden, sandbox.Entry{Path: "/", Access: sandbox.AccessRead, Dir: true}),
 		Argv: []string{"/bin/sh", "-c", "grep -h Seccomp: /proc/$PPID/task/*/status | sort -u | wc -l"}, Dir: "/"}
 	got := restrainAs(t, u, binary, task)
 	if strings.TrimSpace(got.Output) != "2" {
@@ -272,7 +287,7 @@ func TestRestraintSaysWhatIsOpen(t *testing.T) {
 	strict := landlocked(sandbox.Entry{Path: "/w", Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: "/w/.git", Access: sandbox.AccessRead}, sandbox.Entry{Path: "/w/.env", Access: sandbox.AccessNone})
 	for _, test := range []struct {
 		name    string
-		r       Restraint
+		r       restraint
 		abi     int
 		seccomp bool
 		says    []string
@@ -280,12 +295,12 @@ func TestRestraintSaysWhatIsOpen(t *testing.T) {
 	}{
 		{"strict", strict, 7, true, []string{"outside the policy", "/w/.git", "/w/.env", "listen"}, []string{"EXDEV", "truncated", "signalled", "doors"}},
 		{"old", strict, 1, true, []string{"EXDEV", "truncated", "signalled", "ioctl"}, []string{"listen"}},
-		{"mounts", Restraint{Entries: strict.Entries}, 7, true, nil, []string{"outside the policy", "/w/.env"}},
-		{"no seccomp", Restraint{}, 7, false, []string{"system calls are not filtered"}, nil},
+		{"mounts", behind(sandbox.Hidden, strict.Entries...), 7, true, nil, []string{"outside the policy", "/w/.env"}},
+		{"no seccomp", behind(sandbox.Hidden), 7, false, []string{"system calls are not filtered"}, nil},
 		{"strict, no seccomp", strict, 7, false, []string{"all kinds of sockets"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			said := strings.Join(test.r.open(test.abi, test.seccomp), "\n")
+			said := strings.Join(open(test.r.Policy, test.r.Entries, test.abi, test.seccomp), "\n")
 			for _, words := range test.says {
 				if !strings.Contains(said, words) {
 					t.Errorf("does not say %q:\n%s", words, said)

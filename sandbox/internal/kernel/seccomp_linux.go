@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
 )
 
 // machine is what a filter of system calls needs to know about a processor. There
@@ -16,13 +18,7 @@ type machine struct {
 }
 
 func thisMachine() machine {
-	switch runtime.GOARCH {
-	case "amd64":
-		return amd64()
-	case "arm64":
-		return arm64()
-	}
-	return machine{}
+	return map[string]machine{"amd64": amd64(), "arm64": arm64()}[runtime.GOARCH]
 }
 
 func amd64() machine {
@@ -59,11 +55,11 @@ const (
 // clone3 and io_uring, whose arguments a filter cannot read; older kernels do not
 // have them either, so programs can do without. Other denied calls fail with
 // EPERM, and denied sockets with EAFNOSUPPORT or EACCES.
-func (r Restraint) filter(m machine, abi int) (program block, ok bool) {
+func filter(p sandbox.Policy, m machine, abi int) (program block, ok bool) {
 	if m.arch == 0 {
 		return nil, false
 	}
-	verdict := loading(atCall, search(spans(m, r.rules(abi))))
+	verdict := loading(atCall, search(spans(m, rulesFor(p, abi))))
 	return loading(atArch, whenIs(m.arch, verdict, failWith(unix.ENOSYS))), true
 }
 
@@ -90,13 +86,13 @@ func spans(m machine, rules []rule) []span {
 	return all
 }
 
-// rules returns the rules that are needed in addition to an ABI of Landlock.
-func (r Restraint) rules(abi int) []rule {
+// rulesFor returns the rules that are needed in addition to an ABI of Landlock.
+func rulesFor(p sandbox.Policy, abi int) []rule {
 	rules := slices.Concat(kernelRules(), []rule{
-		{"socket", 41, 198, r.socket(abi)},
-		{"socketpair", 53, 199, r.socketpair(abi)},
+		{"socket", 41, 198, socketVerdict(p, abi)},
+		{"socketpair", 53, 199, pairVerdict(p, abi)},
 	})
-	if !r.Strict {
+	if p.Wall.Mounts() {
 		return rules
 	}
 	rules = append(rules, strangerRules()...)
@@ -104,7 +100,7 @@ func (r Restraint) rules(abi int) []rule {
 	if abi < 3 {
 		rules = append(rules, rule{"truncate", 76, 45, failWith(unix.EPERM)})
 	}
-	if !r.Net {
+	if closesNet(p) {
 		rules = append(rules, connectingRules()...)
 	}
 	return rules
@@ -193,7 +189,7 @@ const tiocLinux = 0x541c
 func strangerRules() []rule {
 	no, unknown := failWith(unix.EPERM), failWith(unix.ENOSYS)
 	// Reading limits is allowed: the new limits are a null pointer (both halves).
-	reading := argument(2, whenIs(0, upperHalf(2, whenIs(0, letPass(), no)), no))
+	reading := argument(2, whenIs(0, loading(atArgs+8*2+4, whenIs(0, letPass(), no)), no))
 	priority := argument(0, whenIs(unix.PRIO_USER, no, argument(1, whenIs(0, letPass(), no))))
 	return []rule{
 		{"prlimit64", 302, 261, argument(0, whenIs(0, letPass(), reading))},
@@ -254,25 +250,25 @@ func connectingRules() []rule {
 // kindOfSocket are the bits of a socket's type that are not flags.
 const kindOfSocket = 0xf
 
-// socket allows Unix, Internet and routing sockets. If Landlock is the only wall,
+// socketVerdict allows Unix, Internet and routing sockets. If Landlock is the only wall,
 // it allows Internet sockets only for TCP and only from ABI 4, which can restrict
 // their ports, and Unix sockets only from ABI 9, which can restrict those with a
 // path, such as a container daemon's.
-func (r Restraint) socket(abi int) block {
+func socketVerdict(p sandbox.Policy, abi int) block {
 	local := letPass()
-	if r.Strict && abi < 9 {
+	if !p.Wall.Mounts() && abi < 9 {
 		local = failWith(unix.EACCES)
 	}
-	internet := r.internet(abi)
+	internet := internetVerdict(p, abi)
 	routing := argument(2, whenIs(unix.NETLINK_ROUTE, letPass(), failWith(unix.EAFNOSUPPORT)))
 	other := whenIs(unix.AF_NETLINK, routing, failWith(unix.EAFNOSUPPORT))
 	return argument(0, whenIs(unix.AF_UNIX, local, whenIs(unix.AF_INET, internet, whenIs(unix.AF_INET6, internet, other))))
 }
 
-func (r Restraint) internet(abi int) block {
+func internetVerdict(p sandbox.Policy, abi int) block {
 	closed := failWith(unix.EACCES)
 	switch {
-	case !r.Strict || r.Net:
+	case !closesNet(p):
 		// The kernel reads this type as AF_PACKET, whatever the family is.
 		return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_PACKET, failWith(unix.EAFNOSUPPORT), letPass())))
 	case abi < 4:
@@ -282,11 +278,11 @@ func (r Restraint) internet(abi int) block {
 	return argument(1, masked(kindOfSocket, whenIs(unix.SOCK_STREAM, tcp, closed)))
 }
 
-// socketpair allows Unix sockets. If Landlock cannot restrict them it denies
+// pairVerdict allows Unix sockets. If Landlock cannot restrict them it denies
 // datagram sockets: a connected one can still send to any path.
-func (r Restraint) socketpair(abi int) block {
+func pairVerdict(p sandbox.Policy, abi int) block {
 	kinds := letPass()
-	if r.Strict && abi < 9 {
+	if !p.Wall.Mounts() && abi < 9 {
 		kinds = argument(1, masked(kindOfSocket, whenIs(unix.SOCK_STREAM, letPass(), whenIs(unix.SOCK_SEQPACKET, letPass(), failWith(unix.EACCES)))))
 	}
 	return argument(0, whenIs(unix.AF_UNIX, kinds, failWith(unix.EAFNOSUPPORT)))

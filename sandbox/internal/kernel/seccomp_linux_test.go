@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
 )
 
 // verdict is the decision of a filter about a call, and how it was reached.
@@ -76,7 +78,7 @@ func testMachines() map[string]machine {
 }
 
 // numberOf returns the number of a call. The map has those of calls without rules.
-func numberOf(t *testing.T, m machine, r Restraint, abi int, name string) (number uint32, ok bool) {
+func numberOf(t *testing.T, m machine, p sandbox.Policy, abi int, name string) (number uint32, ok bool) {
 	t.Helper()
 	free := map[string]rule{
 		"read": {amd64: 0, arm64: 63}, "write": {amd64: 1, arm64: 64}, "openat": {amd64: 257, arm64: 56},
@@ -85,7 +87,7 @@ func numberOf(t *testing.T, m machine, r Restraint, abi int, name string) (numbe
 		"landlock_restrict_self": {amd64: 446, arm64: 446}, "bind": {amd64: 49, arm64: 200},
 	}
 	one, ok := free[name]
-	for _, other := range slices.Concat(r.rules(abi), Restraint{Strict: true}.rules(1)) {
+	for _, other := range slices.Concat(rulesFor(p, abi), rulesFor(sandbox.Policy{Wall: sandbox.Landlock}, 1)) {
 		if !ok && other.name == name {
 			one, ok = other, true
 		}
@@ -102,7 +104,7 @@ const high = 7 << 32
 // decision is a call and the expected error on every machine; 0 means that the call is
 // allowed.
 type decision struct {
-	r    Restraint
+	p    sandbox.Policy
 	abi  int
 	call string
 	args []uint64
@@ -110,13 +112,13 @@ type decision struct {
 }
 
 func TestFilterDecides(t *testing.T) {
-	mounts, strict, strictNet := Restraint{}, Restraint{Strict: true}, Restraint{Strict: true, Net: true}
+	mounts, strict, strictNet := sandbox.Policy{Wall: sandbox.Hidden}, sandbox.Policy{Wall: sandbox.Landlock}, sandbox.Policy{Wall: sandbox.Landlock, Net: true}
 	all := slices.Concat(kernelDecisions(mounts, strict), socketDecisions(mounts, strict, strictNet), strangerDecisions(mounts, strict, strictNet))
 	for _, test := range all {
 		for name, m := range testMachines() {
 			t.Run(fmt.Sprintf("%s/%s/%x", name, test.call, test.args), func(t *testing.T) {
-				program, _ := test.r.filter(m, test.abi)
-				number, ok := numberOf(t, m, test.r, test.abi, test.call)
+				program, _ := filter(test.p, m, test.abi)
+				number, ok := numberOf(t, m, test.p, test.abi, test.call)
 				if !ok {
 					return
 				}
@@ -128,7 +130,7 @@ func TestFilterDecides(t *testing.T) {
 	}
 }
 
-func kernelDecisions(mounts, strict Restraint) []decision {
+func kernelDecisions(mounts, strict sandbox.Policy) []decision {
 	return []decision{
 		{strict, 7, "read", nil, 0},
 		{strict, 7, "openat", nil, 0},
@@ -167,7 +169,7 @@ func kernelDecisions(mounts, strict Restraint) []decision {
 	}
 }
 
-func socketDecisions(mounts, strict, strictNet Restraint) []decision {
+func socketDecisions(mounts, strict, strictNet sandbox.Policy) []decision {
 	const udp = unix.SOCK_DGRAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 	const tcp = unix.SOCK_STREAM | unix.SOCK_CLOEXEC
 	return []decision{
@@ -217,7 +219,7 @@ func socketDecisions(mounts, strict, strictNet Restraint) []decision {
 	}
 }
 
-func strangerDecisions(mounts, strict, strictNet Restraint) []decision {
+func strangerDecisions(mounts, strict, strictNet sandbox.Policy) []decision {
 	return []decision{
 		{mounts, 7, "prlimit64", []uint64{99, 7, 0x1000}, 0},
 		{mounts, 7, "shmget", nil, 0},
@@ -244,7 +246,7 @@ func strangerDecisions(mounts, strict, strictNet Restraint) []decision {
 func TestFilterRefusesOtherConventions(t *testing.T) {
 	const i386, x32 = 0x40000003, 1 << 30
 	for name, m := range testMachines() {
-		program, _ := Restraint{Strict: true}.filter(m, 7)
+		program, _ := filter(sandbox.Policy{Wall: sandbox.Landlock}, m, 7)
 		for call := range uint32(600) {
 			if got := judge(t, program, i386, call); got.err != unix.ENOSYS {
 				t.Fatalf("%s: call %d of another machine: %v", name, call, got.err)
@@ -264,13 +266,13 @@ func TestFilterRefusesOtherConventions(t *testing.T) {
 func TestFilterIsShort(t *testing.T) {
 	const most = 12
 	for name, m := range testMachines() {
-		for _, r := range []Restraint{{}, {Strict: true}, {Strict: true, Net: true}} {
-			program, _ := r.filter(m, 7)
+		for _, p := range []sandbox.Policy{{Wall: sandbox.Hidden}, {Wall: sandbox.Landlock}, {Wall: sandbox.Firejail}} {
+			program, _ := filter(p, m, 7)
 			if len(program) > unix.BPF_MAXINSNS {
 				t.Fatalf("%s: %d instructions", name, len(program))
 			}
 			ruled := map[uint32]bool{}
-			for _, one := range r.rules(7) {
+			for _, one := range rulesFor(p, 7) {
 				ruled[uint32(m.number(one))] = true
 			}
 			for call := range uint32(600) {
@@ -316,7 +318,7 @@ func TestRulesHaveTheRightNumbers(t *testing.T) {
 		t.Skip("no filter for this machine")
 	}
 	seen := map[string]bool{}
-	for _, r := range (Restraint{Strict: true}).rules(1) {
+	for _, r := range rulesFor(sandbox.Policy{Wall: sandbox.Landlock}, 1) {
 		want, ok := numbers[r.name]
 		switch {
 		case seen[r.name]:

@@ -44,7 +44,7 @@ func descendants() (all []Status, complete bool) {
 	parents := []int{os.Getpid()}
 	for i := 0; i < len(parents); i++ {
 		below, ok := children(parents[i])
-		if !ok || i > 0 && !lives(parents[i]) {
+		if own, alive := ReadStatus(parents[i]); !ok || i > 0 && (!alive || own.Zombie) {
 			return nil, false
 		}
 		for _, pid := range below {
@@ -56,11 +56,6 @@ func descendants() (all []Status, complete bool) {
 		}
 	}
 	return all, true
-}
-
-func lives(pid int) bool {
-	s, ok := ReadStatus(pid)
-	return ok && !s.Zombie
 }
 
 // ok is false if the process or a thread has ended, or if the kernel does not list children.

@@ -136,18 +136,10 @@ func (c *capture) add(p []byte) {
 		c.lost += int64(len(p)) - room
 		p = p[:room]
 	}
-	c.grow(len(p), most)
-	c.kept = append(c.kept, p...)
-}
-
-// Unlike append it never exceeds the number of bytes that will be kept.
-func (c *capture) grow(n int, most int64) {
-	need := len(c.kept) + n
-	if need <= cap(c.kept) {
-		return
+	if need := len(c.kept) + len(p); need > cap(c.kept) { // unlike append it never exceeds the number of bytes that will be kept
+		bigger := make([]byte, len(c.kept), min(int64(max(need, 2*cap(c.kept), 4<<10)), most))
+		copy(bigger, c.kept)
+		c.kept = bigger
 	}
-	size := min(int64(max(need, 2*cap(c.kept), 4<<10)), most)
-	bigger := make([]byte, len(c.kept), size)
-	copy(bigger, c.kept)
-	c.kept = bigger
+	c.kept = append(c.kept, p...)
 }

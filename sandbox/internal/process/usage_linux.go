@@ -12,17 +12,47 @@ import (
 
 // Watch looks whether the tree has more than maxTasks processes and threads, or more than
 // maxMemory bytes of memory that no file backs; 0 means no limit. It then kills the command
-// and its group. The kernel cannot set these limits for a whole tree, but held means that it
-// stops the tree from having many more tasks, so that there is time to see it.
-func (t *Tree) Watch(maxTasks int, maxMemory int64, held bool) {
+// and its group. The kernel cannot set these limits for a whole tree.
+func (t *Tree) Watch(maxTasks int, maxMemory int64) {
 	if maxTasks == 0 && maxMemory == 0 {
 		return
+	}
+	const memoryInterval = 100 * time.Millisecond
+	interval := 10 * time.Millisecond
+	if maxTasks == 0 {
+		interval = memoryInterval
 	}
 	t.watched = make(chan struct{})
 	go func() {
 		defer close(t.watched)
-		if t.excess = t.awaitExcess(maxTasks, maxMemory, held); t.excess != "" {
+		others, counted := machineTasks(), time.Now()
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-t.Exited():
+				return
+			}
+			// The number of the machine's tasks is cheap to read, and shows when to
+			// count the tree's.
+			now := machineTasks()
+			crowded, due := maxTasks > 0 && now > others+maxTasks/2, maxMemory > 0 && time.Since(counted) >= memoryInterval
+			if !crowded && !due {
+				continue
+			}
+			tasks, memory := t.usage(maxMemory)
+			others, counted = now-tasks, time.Now()
+			switch {
+			case maxTasks > 0 && tasks > maxTasks:
+				t.excess = "processes"
+			case maxMemory > 0 && memory > maxMemory:
+				t.excess = "memory"
+			default:
+				continue
+			}
 			t.Kill()
+			return
 		}
 	}()
 }
@@ -35,40 +65,6 @@ func (t *Tree) Excess() string {
 	}
 	<-t.watched
 	return t.excess
-}
-
-// It is empty if the command has exited.
-func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
-	const memoryInterval = 100 * time.Millisecond
-	interval := 10 * time.Millisecond
-	if held || maxTasks == 0 {
-		interval = memoryInterval
-	}
-	others, counted := machineTasks(), time.Now()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-t.Exited():
-			return ""
-		}
-		// The number of the machine's tasks is cheap to read, and shows when to
-		// count the tree's.
-		now := machineTasks()
-		crowded, due := maxTasks > 0 && now > others+maxTasks/2, maxMemory > 0 && time.Since(counted) >= memoryInterval
-		if !crowded && !due {
-			continue
-		}
-		tasks, memory := t.usage(maxMemory)
-		others, counted = now-tasks, time.Now()
-		switch {
-		case maxTasks > 0 && tasks > maxTasks:
-			return "processes"
-		case maxMemory > 0 && memory > maxMemory:
-			return "memory"
-		}
-	}
 }
 
 func machineTasks() (n int) {

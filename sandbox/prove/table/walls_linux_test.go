@@ -226,8 +226,8 @@ func TestWallsInsideBubblewrap(t *testing.T) {
 func TestWallsInsideHidden(t *testing.T) {
 	program := copied(t)
 	scenes := t.TempDir()
-	p := sandbox.Policy{Write: []string{scenes}, Read: append(workshop.System(), filepath.Dir(program))}
-	w, err := wall.Build(t.Context(), sandbox.Hidden, p)
+	p := sandbox.Policy{Wall: sandbox.Hidden, Write: []string{scenes}, Read: append(workshop.System(), filepath.Dir(program))}
+	w, err := wall.Build(t.Context(), p)
 	if err != nil {
 		t.Skipf("NOT PROVED inside hidden walls: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +58,8 @@ func Run(ctx context.Context, kind sandbox.Wall, tree string, all []Attempt) (sa
 // or the others.
 func (st *Stage) behind(ctx context.Context, kind sandbox.Wall, tree string, batch []Attempt) (sandbox.Grade, []Made, error) {
 	p := st.policy(batch)
-	p.Tree = tree
-	w, err := wall.Build(ctx, kind, p)
+	p.Wall, p.Tree = kind, tree
+	w, err := wall.Build(ctx, p)
 	if err != nil {
 		return sandbox.Grade{}, nil, err
 	}
@@ -95,7 +96,11 @@ func (st *Stage) run(ctx context.Context, w *wall.Walls, all []Attempt) ([]Made,
 		name, _, _ := strings.Cut(pair, "=")
 		st.Env = append(st.Env, name)
 	}
-	scene, err := st.write()
+	scene := st.Lib("scene.json")
+	text, err := json.Marshal(st.Scene)
+	if err == nil {
+		err = os.WriteFile(scene, text, 0o644)
+	}
 	if err != nil {
 		return nil, err
 	}

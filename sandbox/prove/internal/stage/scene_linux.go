@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox/internal/process"
 )
 
 // Scene describes to an attempt what was set up outside the walls. It does not
@@ -34,7 +34,6 @@ type Scene struct {
 	Memory    int64 // bytes
 }
 
-// of returns the scene of an attempt.
 func (s Scene) of(name string) Scene {
 	s.Name, s.Given = name, s.Facts[name]
 	return s
@@ -112,21 +111,16 @@ func (s Scene) RunAgain(attributes *syscall.SysProcAttr, args ...string) error {
 // Process identifies a process outside by its number and the time of its start.
 type Process struct {
 	PID  int
-	Born string
+	Born uint64 // in the kernel's ticks
 }
 
 // Identify returns the identity of a visible process.
 func Identify(pid int) (Process, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return Process{}, err
+	s, ok := process.ReadStatus(pid)
+	if !ok {
+		return Process{}, unix.ESRCH
 	}
-	const starttime = 19 // after the name, which may contain spaces
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) <= starttime {
-		return Process{}, fmt.Errorf("/proc/%d/stat is too short", pid)
-	}
-	return Process{pid, fields[starttime]}, nil
+	return Process{pid, s.Born}, nil
 }
 
 // Check returns an error if the process's number means no process, or another one,

@@ -56,7 +56,6 @@ func Cache(a Attempt) Attempt {
 	return a
 }
 
-// protect makes paths of the attempt's directory read-only.
 func protect(paths ...string) func(Scene, *sandbox.Policy) {
 	return func(s Scene, p *sandbox.Policy) {
 		for _, path := range paths {

@@ -3,7 +3,6 @@ package stage
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,14 +62,12 @@ func setUp(all []Attempt) (*Stage, error) {
 	return st, nil
 }
 
-// takeDown removes the scene.
 func (st *Stage) takeDown() {
 	for _, do := range slices.Backward(st.undo) {
 		do()
 	}
 }
 
-// build makes everything in the scene.
 func (st *Stage) build(all []Attempt) error {
 	st.Digest = digest([]byte(st.Value))
 	st.Facts, st.Lacking = map[string]string{}, map[string]string{}
@@ -100,9 +97,12 @@ func (st *Stage) build(all []Attempt) error {
 // was replaced since it started.
 func (st *Stage) link() error {
 	st.Program = st.Lib(helperName)
-	path, err := os.Executable()
-	if err == nil && sameFile(path, "/proc/self/exe") {
-		return os.Symlink(path, st.Program)
+	if path, err := os.Executable(); err == nil {
+		if file, err := os.Stat(path); err == nil {
+			if self, err := os.Stat("/proc/self/exe"); err == nil && os.SameFile(file, self) {
+				return os.Symlink(path, st.Program)
+			}
+		}
 	}
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -117,16 +117,6 @@ func (st *Stage) link() error {
 	return errors.Join(err, to.Close())
 }
 
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
-}
-
-// prepare makes what an attempt needs outside and inside.
 func (st *Stage) prepare(a Attempt) error {
 	s := st.of(a.Name)
 	if err := os.MkdirAll(s.Work(), 0o755); err != nil {
@@ -173,7 +163,6 @@ func (st *Stage) Serve(name, network, addr string) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// answer returns a function that records a connection and closes it.
 func (st *Stage) answer(name string) func(net.Conn) {
 	return func(conn net.Conn) {
 		st.Reached(name)
@@ -206,7 +195,6 @@ func (st *Stage) receive(name, network, addr string) (string, error) {
 // door is the address to which the policy's door leads, as [Scene.Facts] has it.
 const door = "door"
 
-// policy returns the policy of the walls around some attempts.
 func (st *Stage) policy(attempts []Attempt) sandbox.Policy {
 	p := sandbox.Policy{
 		Write: []string{filepath.Join(st.Dir, "work")},
@@ -237,16 +225,6 @@ func (st *Stage) policy(attempts []Attempt) sandbox.Policy {
 		}
 	}
 	return p
-}
-
-// write writes the scene to a file that attempts can read, and returns its path.
-func (st *Stage) write() (string, error) {
-	text, err := json.Marshal(st.Scene)
-	if err != nil {
-		return "", err
-	}
-	path := st.Lib("scene.json")
-	return path, os.WriteFile(path, text, 0o644)
 }
 
 // trace describes what an attempt changed or reached outside; empty if nothing.
@@ -328,7 +306,6 @@ func (st *Stage) left() []int {
 	return pids
 }
 
-// killLeft kills the processes that attempts left behind.
 func (st *Stage) killLeft() {
 	for _, pid := range st.left() {
 		_ = unix.Kill(pid, unix.SIGKILL)

@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"path"
+	"strings"
+	"unicode"
+)
+
+// interpreters are the programs that run a script, beside the shells, and go, whose run is one.
+const interpreters = " python node ruby perl php Rscript julia deno bun lua tsx ts-node pypy jruby pwsh "
+
+func isInterpreter(program string) bool {
+	return listed(interpreters, strings.TrimRight(program, "0123456789."))
+}
+
+// interpreted returns the path of the script, of the module or of the folder that an
+// interpreter runs; empty if there is none.
+func interpreted(program string, args []string) string {
+	compiles := program == "go" && first(args) == "run"
+	if !compiles && !isInterpreter(program) {
+		return ""
+	}
+	for i, a := range args {
+		switch {
+		case a == "-m" && i+1 < len(args):
+			return strings.ReplaceAll(args[i+1], ".", "/")
+		case a == "-c", a == "-e", a == "--eval", a == "-":
+			return ""
+		case !strings.HasPrefix(a, "-") && a != "run" && !strings.Contains(a, "="):
+			return a
+		}
+	}
+	return ""
+}
+
+// programFiles returns patterns of a script that may be named without its extension, and of what a
+// folder with a main file has.
+func programFiles(script string) []string {
+	at := inTree(script)
+	if path.Ext(script) != "" {
+		return []string{at}
+	}
+	return []string{at, at + ".{py,js,cjs,mjs,ts,mts}", at + "/**"}
+}
+
+// saysCheck reports whether the path of a program says that it judges. Any other that an
+// interpreter runs may be the program that is under test.
+func saysCheck(script string) bool {
+	name := strings.TrimSuffix(script, path.Ext(script))
+	var words strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			words.WriteByte(' ')
+		}
+		words.WriteRune(unicode.ToLower(r))
+	}
+	for _, word := range strings.FieldsFunc(words.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if listed(checkWords, strings.TrimRight(word, "0123456789")) {
+			return true
+		}
+	}
+	return false
+}
+
+const checkWords = " check checks checker verify verifier verification validate validator validation test tests tester testing runtest runtests testall selftest unittest unittests" +
+	" lint linter ci judge grade grader assert asserts assertions spec specs acceptance conformance e2e smoke "

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package mcp
-
-import "syscall"
-
-func ownSession() *syscall.SysProcAttr { return nil }

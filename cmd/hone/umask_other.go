@@ -1,6 +1,0 @@
-//go:build !unix
-
-package main
-
-// There is no umask.
-func ensureOwnerAccess() {}

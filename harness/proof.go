@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hone"
+	"hone/harness/internal/state"
+	"hone/sandbox"
+	"hone/sandbox/prove"
+)
+
+// proofRecord is the proof of one kind of walls, as stored in the state folder.
+type proofRecord struct {
+	Conditions string    `json:"conditions"` // see [prove.Conditions]
+	When       time.Time `json:"when"`
+}
+
+// proveOnce returns when walls of a grade were proved under the present conditions: earlier, or
+// now, by attempts to cross them. An attempt that succeeds is an error. The time is
+// zero for walls that prevent nothing. tree is that of [prove.Wall].
+func proveOnce(ctx context.Context, g sandbox.Grade, tree string) (time.Time, error) {
+	if g.Level == sandbox.LevelOpen {
+		return time.Time{}, nil
+	}
+	conditions, err := prove.Conditions(g.Wall, tree)
+	dir, stateless := state.Make("proofs")
+	file := filepath.Join(dir, string(g.Wall)+".json")
+	recorded := err == nil && stateless == nil
+	if recorded {
+		var p proofRecord
+		if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &p) == nil && p.Conditions == conditions {
+			return p.When, nil
+		}
+	}
+	report, err := prove.Short(ctx, g.Wall, tree)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := report.Err(); err != nil {
+		return time.Time{}, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
+			Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "bwrap or landlock"}}}}}
+	}
+	p := proofRecord{Conditions: conditions, When: time.Now().UTC()}
+	if b, err := json.Marshal(p); err == nil && recorded {
+		_ = state.Write(file, append(b, '\n')) // otherwise the next start proves them again
+	}
+	return p.When, nil
+}

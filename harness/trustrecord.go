@@ -1,0 +1,115 @@
+package harness
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone/harness/internal/state"
+)
+
+// TrustRecord is what the user trusts in a folder (ruling G14): that its own programs run, and the
+// settings of its configuration. The zero TrustRecord trusts nothing. The records lie outside every
+// workspace, where no repository and no command behind walls can write.
+type TrustRecord struct {
+	Folder   string   `json:"folder"`             // absolute, without symbolic links
+	Programs bool     `json:"programs"`           // the folder's own programs may run
+	Settings []string `json:"settings,omitempty"` // trusted settings, one line each
+}
+
+func trustDigest(settings []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(settings)), "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+const trustDir = "trust"
+
+func trustFile(dir, folder string) string {
+	sum := sha256.Sum256([]byte(folder))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// A folder without a record is not trusted.
+func loadTrust(folder string) (TrustRecord, error) {
+	none := TrustRecord{Folder: folder}
+	dir, err := state.Find(trustDir)
+	r := none
+	if err == nil {
+		r, err = readTrust(trustFile(dir, folder))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	if err == nil && r.Folder != folder {
+		return none, nil
+	}
+	return r, err
+}
+
+func readTrust(path string) (TrustRecord, error) {
+	var r TrustRecord
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("read the record of trust %s: %w; remove the file, and trust the folder again", path, err)
+	}
+	return r, err
+}
+
+func (r TrustRecord) save() error {
+	dir, err := state.Make(trustDir)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := state.Write(trustFile(dir, r.Folder), append(text, '\n')); err != nil {
+		return fmt.Errorf("record trust: %w", err)
+	}
+	return nil
+}
+
+// TrustRecords returns all records, sorted by folder. It skips records that it cannot read,
+// and returns why.
+func TrustRecords() ([]TrustRecord, error) {
+	dir, err := state.Make(trustDir)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	var all []TrustRecord
+	for _, path := range paths {
+		r, readErr := readTrust(path)
+		if readErr != nil {
+			err = errors.Join(err, readErr)
+			continue
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b TrustRecord) int { return strings.Compare(a.Folder, b.Folder) })
+	return all, err
+}
+
+// RevokeTrust removes the record of a folder. It returns false if there is none.
+func RevokeTrust(folder string) (bool, error) {
+	dir, err := state.Make(trustDir)
+	if err != nil {
+		return false, err
+	}
+	err = os.Remove(trustFile(dir, folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,182 @@
+package phase
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// seedVerdict is the seed's example of failed_specs.md, word for word.
+const seedVerdict = `SPEC: POST /auth/login {valid credentials} → 200 {token}
+INPUT: {"email": "test@test.com", "password": "correct"}
+OBSERVED: 404
+
+SPEC: GET /dashboard (valid token) → 200
+INPUT: GET /dashboard headers: {Authorization: Bearer <token>}
+OBSERVED: redirect /login
+`
+
+func TestSeedVerdict(t *testing.T) {
+	want := failedSpecs{Text: seedVerdict, Failures: []failedSpec{
+		{
+			Spec:     "POST /auth/login {valid credentials} → 200 {token}",
+			Input:    `{"email": "test@test.com", "password": "correct"}`,
+			Observed: "404",
+			Text:     "SPEC: POST /auth/login {valid credentials} → 200 {token}\nINPUT: {\"email\": \"test@test.com\", \"password\": \"correct\"}\nOBSERVED: 404",
+			Line:     1,
+		},
+		{
+			Spec:     "GET /dashboard (valid token) → 200",
+			Input:    "GET /dashboard headers: {Authorization: Bearer <token>}",
+			Observed: "redirect /login",
+			Text:     "SPEC: GET /dashboard (valid token) → 200\nINPUT: GET /dashboard headers: {Authorization: Bearer <token>}\nOBSERVED: redirect /login",
+			Line:     5,
+		},
+	}}
+	for name, text := range map[string]string{
+		"as it is":         seedVerdict,
+		"carriage returns": strings.ReplaceAll(seedVerdict, "\n", "\r\n"),
+		"byte order mark":  "\ufeff" + seedVerdict,
+	} {
+		if diff := cmp.Diff(want, readFailed(text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestVerdictShapes is what models make of the format.
+func TestVerdictShapes(t *testing.T) {
+	for _, text := range []string{
+		"SPEC: a\nINPUT: b\nOBSERVED: c",
+		"  SPEC: a\n\tINPUT: b\n  OBSERVED: c\n\n\n",
+		"SPEC:a\nINPUT:b\nOBSERVED:c",
+		"SPEC : a\nINPUT : b\nOBSERVED : c",
+		"- SPEC: a\n- INPUT: b\n- OBSERVED: c\n",
+		"- SPEC: a\n  - INPUT: b\n  - OBSERVED: c\n",
+		"1. SPEC: a\n   INPUT: b\n   OBSERVED: c\n",
+		"- [ ] SPEC: a\n  INPUT: b\n  OBSERVED: c\n",
+		"> SPEC: a\n> INPUT: b\n> OBSERVED: c",
+		"## SPEC: a\n### INPUT: b\n### OBSERVED: c",
+		"**SPEC:** a\n**INPUT:** b\n**OBSERVED:** c",
+		"**SPEC**: a\n**INPUT**: b\n**OBSERVED**: c",
+		"**SPEC: a**\n**INPUT: b**\n**OBSERVED: c**",
+		"`SPEC: a`\n`INPUT: b`\n`OBSERVED: c`",
+		"* **SPEC:** `a`\n* **INPUT:** `b`\n* **OBSERVED:** `c`",
+		"SPEC:\na\nINPUT:\nb\nOBSERVED:\nc\n",
+		"# Failures\n\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n",
+		"SPEC: a\nINPUT: b\nOBSERVED: c\n\n---\n",
+		"SPEC：a\nINPUT：b\nOBSERVED：c",
+		"SPEC: a\rINPUT: b\rOBSERVED: c\r",
+	} {
+		got := readFailed(text)
+		if len(got.Failures) != 1 {
+			t.Errorf("%q has %d failures", text, len(got.Failures))
+			continue
+		}
+		f := got.Failures[0]
+		f.Spec, f.Input, f.Observed = strings.Trim(f.Spec, "`"), strings.Trim(f.Input, "`"), strings.Trim(f.Observed, "`")
+		if f.Spec != "a" || f.Input != "b" || f.Observed != "c" {
+			t.Errorf("%q is read as %q, %q, %q", text, f.Spec, f.Input, f.Observed)
+		}
+	}
+}
+
+func TestVerdictParts(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       failedSpecs
+	}{
+		{"nothing", "", failedSpecs{}},
+		{"white space", " \n\n", failedSpecs{}},
+		{"a note", "All contracts hold.\n", failedSpecs{
+			Warnings: []string{"it contains text but no SPEC: entry; it counts as a note that everything passed"},
+		}},
+		{"small letters", "Spec: a\n", failedSpecs{
+			Warnings: []string{`it contains "Spec:", which does not count: only a line that starts with SPEC: in capitals is a failure`},
+		}},
+		{"within a line", "Two failed.\nFirst SPEC: a → b\n", failedSpecs{
+			Failures: []failedSpec{{Spec: "First SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b", Line: 2}},
+			Warnings: []string{"it contains SPEC:, but no line starts with it; the whole text counts as one failure"},
+		}},
+		{"many lines", "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd\n", failedSpecs{
+			Failures: []failedSpec{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
+				Text: "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd", Line: 1}},
+		}},
+		{"each in a fence, with headings", "## One\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n## Two\n```text\nSPEC: d\nINPUT: e\nOBSERVED: f\n```\n", failedSpecs{
+			Failures: []failedSpec{
+				{Spec: "a", Input: "b", Observed: "c", Text: "SPEC: a\nINPUT: b\nOBSERVED: c", Line: 3},
+				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 10},
+			},
+		}},
+		{"a fence of its own at the end", "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~\n\n***\nSPEC: d\nINPUT: e\nOBSERVED: f", failedSpecs{
+			Failures: []failedSpec{
+				{Spec: "a", Input: "b", Observed: "~~~\nc\n~~~", Text: "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~", Line: 1},
+				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 9},
+			},
+		}},
+		{"lacks parts", "SPEC: a\nOBSERVED: c\nSPEC:\nINPUT: b\nSPEC: d\n", failedSpecs{
+			Failures: []failedSpec{
+				{Spec: "a", Observed: "c", Text: "SPEC: a\nOBSERVED: c", Line: 1},
+				{Input: "b", Text: "SPEC:\nINPUT: b", Line: 3},
+				{Spec: "d", Text: "SPEC: d", Line: 5},
+			},
+			Warnings: []string{
+				"no contract after SPEC: in the entry of line 3",
+				"no INPUT:, which the builder has to guess, in the entry of lines 1, 5",
+				"no OBSERVED: in the entry of lines 3, 5",
+			},
+		}},
+		{"no text", "SPEC: a\x00\xff\xfe\nINPUT: b\nOBSERVED: c", failedSpecs{
+			Failures: []failedSpec{{Spec: "a\ufffd\ufffd", Input: "b", Observed: "c", Text: "SPEC: a\ufffd\ufffd\nINPUT: b\nOBSERVED: c", Line: 1}},
+			Warnings: []string{"it is not plain UTF-8 text; invalid bytes were replaced"},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := readFailed(test.text)
+			got.Text = "" // TestSeedVerdict and the fuzz target look at it
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestVerdictOfMuch: a megabyte of entries is read whole, and its warnings
+// stay few and short.
+func TestVerdictOfMuch(t *testing.T) {
+	const entries = 4096
+	got := readFailed(strings.Repeat("SPEC:"+strings.Repeat(" ", 250)+"\n", entries))
+	if len(got.Failures) != entries {
+		t.Errorf("%d failures, want %d", len(got.Failures), entries)
+	}
+	if len(got.Warnings) != 3 || len(strings.Join(got.Warnings, "")) > 500 {
+		t.Errorf("%d warnings: %.500q", len(got.Warnings), got.Warnings)
+	}
+}
+
+// FuzzParse holds that a failure is never lost: where the seed's search
+// for SPEC: finds one, or a line is labelled so in emphasis, there is one.
+func FuzzReadFailed(f *testing.F) {
+	f.Add(seedVerdict)
+	f.Add("**SPEC**: a\n```\nOBSERVED:\n~~~\n---\n# x\nSPEC:")
+	f.Add("no SPEC: here\r\n\x00\xff")
+	f.Add("Spec: a")
+	spaced := regexp.MustCompile("SPEC[*_`\\s]*[:：]")
+	f.Fuzz(func(t *testing.T, text string) {
+		v := readFailed(text)
+		if strings.Contains(text, "SPEC:") && len(v.Failures) == 0 {
+			t.Errorf("%q says SPEC: and has no failure", text)
+		}
+		if len(v.Failures) > 0 && !spaced.MatchString(text) {
+			t.Errorf("%q says no SPEC: and has failures", text)
+		}
+		lines := strings.Split(v.Text, "\n")
+		for _, failure := range v.Failures {
+			if failure.Line < 1 || failure.Line > len(lines) || !strings.Contains(v.Text, failure.Text) || failure.Text == "" {
+				t.Errorf("%q has the failure %+v", text, failure)
+			}
+		}
+	})
+}
