@@ -94,7 +94,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		if o := r.Past().Outage(); o.Tries > 0 {
 			why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 		}
-		return &Stop{Kind: KindBudget, Why: why, Next: history.ResumeWith("max-time", history.DurationText(2*limit))}
+		return &Stop{Kind: KindBudget, Why: why, Next: history.MoreTime(limit)}
 	case errors.As(err, &stop):
 		return stop
 	case errors.As(err, &usage) && !transient.Is(err):

@@ -155,8 +155,10 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 	return []Finding{c.failure(r, timeout)}
 }
 
-// The shell did not find or could not execute the program.
-func cannotRun(r sandbox.Result) bool { return !r.TimedOut && (r.Exit == 126 || r.Exit == 127) }
+// NotRun reports whether an exit status says that the shell did not find or could not execute the program.
+func NotRun(exit int) bool { return exit == 126 || exit == 127 }
+
+func cannotRun(r sandbox.Result) bool { return !r.TimedOut && NotRun(r.Exit) }
 
 func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
 	text := c.head(r, timeout) + section("Its output", excerpt.Middle(c.clean(r.Stdout), MaxText))

@@ -144,9 +144,6 @@ func (b *Bank) Free() Amount {
 // loan, the member gets what there is, if it is more than its run had left. Otherwise, or if a
 // limit of its own is used up, Borrow returns false. A member borrows once before it repays.
 func (b *Bank) Borrow(name string, c Claim) (Amount, bool) {
-	if _, twice := b.Loans[name]; twice {
-		panic(fmt.Sprintf("group: %s borrows twice", name))
-	}
 	var loan [parts]int64
 	free, floor, used, had, own := b.Free().parts(), b.Least.parts(), c.Used.parts(), c.Had.parts(), c.Own.parts()
 	for i, limit := range b.Cap.parts() {
@@ -158,7 +155,7 @@ func (b *Bank) Borrow(name string, c Claim) (Amount, bool) {
 		if c.Again[i] {
 			left, least = left+1, max(floor[i], 2*had[i]-used[i])
 		}
-		want := max(least, free[i]/int64(max(1, c.Open)))
+		want := max(least, 1, free[i]/int64(max(1, c.Open))) // a run says how much it lacks
 		if own[i] > 0 {
 			want, least = min(want, own[i]-used[i]), min(least, own[i]-used[i])
 		}
@@ -175,11 +172,29 @@ func (b *Bank) Borrow(name string, c Claim) (Amount, bool) {
 	if c.OwnUsed() {
 		return Amount{}, false
 	}
+	return b.lend(name, amountOf(loan)), true
+}
+
+// BorrowTime lends what is free of the time, up to most, and nothing else. It returns false if nothing is free.
+func (b *Bank) BorrowTime(name string, most time.Duration) (Amount, bool) {
+	if b.Cap.Time > 0 {
+		most = min(most, b.Free().Time)
+	}
+	if most <= 0 {
+		return Amount{}, false
+	}
+	return b.lend(name, Amount{Time: most}), true
+}
+
+func (b *Bank) lend(name string, loan Amount) Amount {
+	if _, twice := b.Loans[name]; twice {
+		panic(fmt.Sprintf("group: %s borrows twice", name))
+	}
 	if b.Loans == nil {
 		b.Loans = map[string]Amount{}
 	}
-	b.Loans[name] = amountOf(loan)
-	return b.Loans[name], true
+	b.Loans[name] = loan
+	return loan
 }
 
 // OwnUsed reports whether a limit of the member's own is used up, or no loan can raise the

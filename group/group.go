@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -95,16 +96,44 @@ func (g *Group) Short(m *Member, o Outcome) (short Parts) {
 	return short
 }
 
-func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (loan Amount, err error) {
-	for {
-		g.mu.Lock()
+// Time lends work that is no run, such as a judge's, what is free of the time, up to most, and charges the time that it takes. name
+// is that of no member that works. The error is ErrShort if nothing is free, or that of the context or of the work.
+func (g *Group) Time(ctx context.Context, name string, most time.Duration, work func(limit time.Duration) error) error {
+	loan, err := g.lent(ctx, func() (Amount, bool, error) {
+		loan, ok := g.Bank.BorrowTime(name, most)
+		return loan, ok, nil
+	})
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	err = work(loan.Time)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.repaid(name, Amount{Time: time.Since(start)})
+	return err
+}
+
+func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) {
+	return g.lent(ctx, func() (Amount, bool, error) {
 		c.Open = g.Width - len(g.Bank.Loans)
 		loan, ok := g.Bank.Borrow(m.Name, c)
-		if ok && g.Lend != nil {
-			if err = g.Lend(m, loan); err != nil {
-				delete(g.Bank.Loans, m.Name)
-			}
+		if !ok || g.Lend == nil {
+			return loan, ok, nil
 		}
+		err := g.Lend(m, loan)
+		if err != nil {
+			delete(g.Bank.Loans, m.Name)
+		}
+		return loan, ok, err
+	})
+}
+
+// It waits until others have repaid, while there are others.
+func (g *Group) lent(ctx context.Context, borrow func() (Amount, bool, error)) (Amount, error) {
+	for {
+		g.mu.Lock()
+		loan, ok, err := borrow()
 		if g.changed == nil {
 			g.changed = make(chan struct{})
 		}
@@ -151,6 +180,9 @@ func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount
 	}
 	if died == nil && err == nil && after.End().Kind == "" && ctx.Err() == nil {
 		died = errors.New("its process was killed")
+		if _, err := os.Stat(m.Dir); errors.Is(err, fs.ErrNotExist) {
+			died = fmt.Errorf("its directory %s was removed", m.Dir)
+		}
 	}
 	after.Died = died
 	g.mu.Lock()
@@ -161,10 +193,14 @@ func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount
 			return after, err
 		}
 	}
-	g.Bank.Repay(m.Name, after.Used().Minus(o.Used()))
+	g.repaid(m.Name, after.Used().Minus(o.Used()))
+	return after, err
+}
+
+func (g *Group) repaid(name string, spent Amount) {
+	g.Bank.Repay(name, spent)
 	close(g.changed)
 	g.changed = make(chan struct{})
-	return after, err
 }
 
 // Outcome is what the journal of a member's run says.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -37,6 +38,20 @@ func ResumeAfter(first string) Next { return Next{First: first, Verb: Resume} }
 // ResumeWith returns the advice to resume the run with a flag.
 func ResumeWith(flag string, value any) Next {
 	return Next{Verb: Resume, Flags: []Flag{{Name: flag, Value: fmt.Sprint(value)}}}
+}
+
+// MoreTokens returns the advice to resume a run whose limit of tokens does not suffice: with twice the limit, and at least as many
+// as it needs in all.
+func MoreTokens(limit, needs int64) Next { return ResumeWith("max-tokens", max(2*limit, needs)) }
+
+// MoreCost is [MoreTokens] for the cost in USD, which it rounds up to cents.
+func MoreCost(limit, needs float64) Next {
+	return ResumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*max(2*limit, needs))/100))
+}
+
+// MoreTime is [MoreTokens] for the time. It is at least a minute, because nobody knows how much a run needs.
+func MoreTime(limit time.Duration) Next {
+	return ResumeWith("max-time", DurationText(max(2*limit, time.Minute)))
 }
 
 // DurationText returns a duration as a user types it: 4h, not 4h0m0s.

@@ -22,7 +22,6 @@ import (
 	"hone/harness/runs"
 	"hone/internal/artifact"
 	"hone/internal/config"
-	"hone/internal/git"
 	"hone/journal"
 	"hone/loop"
 )
@@ -119,7 +118,7 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 	if typed, err := filepath.Abs(in.Dir); err == nil {
 		dirs = append(dirs, typed)
 	}
-	if top, err := git.Root(in.Root); err == nil {
+	if top, err := attempts.Top(in.Root); err == nil {
 		dirs = append(dirs, top)
 	}
 	scripts := append(strings.Fields(check), "build.sh")
@@ -198,7 +197,7 @@ func (a *app) takeCommand() *cobra.Command {
 	c := helped("take", &cobra.Command{
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return failure.Usage("take needs one RUN, the run of an attempt", "hone show lists the attempts of the last run")
+				return failure.Usage("take needs one RUN, the run of an attempt", "hone show"+dirFlag(c)+" lists the attempts of the last run")
 			}
 			return nil
 		},
@@ -225,7 +224,7 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 		if n := len(missing.Matches); n > 0 {
 			why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
 		}
-		return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(root))
+		return failure.Usage(why, "hone show"+failure.Elsewhere(root)+" lists the attempts of the last run")
 	}
 	if err != nil {
 		return err
@@ -235,6 +234,11 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	} else if applied {
 		return failure.Usage(fmt.Sprintf("attempt %d is applied already", found.Number), "hone show "+journal.ShortRun(found.Run)+" --diff"+failure.Elsewhere(root))
 	}
+	copied, err := attempts.OpenCopy(found.Number, found.Dir)
+	if err != nil {
+		return err
+	}
+	copied.Close()
 	file, err := config.Load(root)
 	if err != nil {
 		return harness.ConfigError(err)

@@ -204,7 +204,7 @@ func TestAttemptsShareABudget(t *testing.T) {
 	if spent := c.past(t).Ledger(); replies != 14 || c.served() != 14 || spent.Tokens != 14*tokensPerReply {
 		t.Errorf("%d replies were recorded of %d, and %+v was charged\n%s", replies, c.served(), spent, out)
 	}
-	if !strings.Contains(out, "hone resume last --max-tokens 147000") {
+	if !strings.Contains(out, "hone resume last --max-tokens 181000") {
 		t.Errorf("%s", out)
 	}
 	exit, out = c.hone(t, "resume", "last", "--max-tokens", "300000")
@@ -393,7 +393,7 @@ func TestAttemptsShareACost(t *testing.T) {
 		t.Fatalf("exit status %d, %d requests, %+v\n%s", exit, c.served(), spent, out)
 	}
 	c.checkLedger(t, 5_000_000)
-	if !strings.Contains(out, "70 000 tokens, $0.7000)") || !strings.Contains(out, "hone resume last --max-cost 1.47") || !strings.Contains(out, "of the limit of $0.335 is left") {
+	if !strings.Contains(out, "70 000 tokens, $0.7000)") || !strings.Contains(out, "hone resume last --max-cost 1.81") || !strings.Contains(out, "of the limit of $0.335 is left") {
 		t.Error(out)
 	}
 }

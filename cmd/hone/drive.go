@@ -139,7 +139,7 @@ func sayStart(s *screen.Screen, h *harness.Session, with string) {
 func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags) screen.Options {
 	r := built.Run
 	options := screen.Options{Options: story.Options{Verbose: o.verbose, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds), Turns: built.Turns,
-		Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}, Colour: a.errColour, Quiet: o.quiet, Tokens: r.Limits.Tokens}
+		Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}, Colour: a.errColour, Quiet: o.quiet, Tokens: r.Limits.Tokens, At: failure.Elsewhere(h.Dir)}
 	if !o.quiet && !o.json {
 		options.Size, options.Typed = a.errSize, a.typedBytes
 	}
@@ -160,7 +160,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 	needs, err := kinds.Needs(h.Dir, file, kinds.All()...)
 	untrusted := func(s config.Opening) bool { return s.Key == "notify.command" }
 	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
-		note("notify.command is not trusted and does not run: hone trust " + h.Dir)
+		note("notify.command is not trusted and does not run: hone trust " + failure.Quoted(h.Dir))
 		return nil
 	}
 	env := append(sandbox.OwnEnviron(sandbox.CleanEnv(a.environ, harness.KeyVariables()), h.Dir), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)

@@ -189,7 +189,7 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 		return p.suite.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which eval cannot repeat", base.Start.Loop), "remove loop, or name another run")
 	}
 	k := all[i]
-	if err := a.checkFileArgs(p.suite, c, k); err != nil {
+	if err := cmp.Or(a.checkTypedArgs(k, f.typed), a.checkFileArgs(p.suite, c, k)); err != nil {
 		return err
 	}
 	args, err := caseArgs(p.suite, c, base, f.typed)

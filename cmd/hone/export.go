@@ -86,11 +86,16 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 }
 
 func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return err
+	}
+	again := "hone export " + ref + failure.Elsewhere(dir) + " -o run.hone"
 	switch { // before anything is read
 	case f.output == "":
-		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("export needs a file to write", again)
 	case f.output == "-" && a.outTerminal:
-		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("a bundle is not for a terminal", again)
 	}
 	if err := checkFree(f.output, f.force); err != nil {
 		return err
@@ -99,7 +104,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	dir := home.Workspace()
+	dir = home.Workspace()
 	home.Close()
 	x, err := runs.OpenExport(ctx, dir, run)
 	if err != nil {
@@ -220,5 +225,5 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	if x.Base() != "" {
 		where = fmt.Sprintf("in a checkout of %.12s", x.Base())
 	}
-	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(filepath.Base(name)))
+	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(failure.Quoted(filepath.Base(name))))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,7 @@ func importFailure(err error, name string, f importFlags) error {
 	if name == "-" {
 		name = "standard input"
 	}
+	at, _ := filepath.Abs(f.dir)
 	switch {
 	case errors.As(err, &limit):
 		return failure.Usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
@@ -102,7 +104,7 @@ func importFailure(err error, name string, f importFlags) error {
 		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
 	case errors.As(err, &diverged):
 		return &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("%s was not imported: %v", name, diverged),
-			Hint: "import it in another checkout; hone show " + diverged.Run + " shows the run that is here"}
+			Hint: "import it in another checkout; hone show " + diverged.Run + failure.Elsewhere(at) + " shows the run that is here"}
 	}
 	return notWritten(err, name+" was not imported", "free some disk space")
 }

@@ -102,10 +102,11 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 		return err
 	}
 	defer r.Close()
+	named := r.ID + failure.Elsewhere(r.Home.Workspace())
 	end, ok := r.Past.End()
 	switch {
 	case r.Working || !ok:
-		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+r.ID)
+		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+named)
 	case r.Start.Redacted:
 		return failure.Usage("the texts of run "+r.ID+" were replaced, so that nothing says what checked it", "ask for an export without --redacted")
 	}
@@ -122,12 +123,12 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	}
 	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: receiptType, Predicate: receiptOf(r, end, saw)}
 	p := &s.Predicate
-	redo := fmt.Sprintf("hone undo %s --to-round %d", r.ID, r.Past.State().Round)
+	redo := fmt.Sprintf("hone undo %s --to-round %d", named, r.Past.State().Round)
 	switch {
 	case f.commit != "":
 		c, err := saw.compare(ctx, r.Home.Workspace(), f.commit)
 		if other, ok := errors.AsType[*otherFile](err); ok {
-			return other.failure(r.ID, saw, p.Undone != nil, redo)
+			return other.failure(named, saw, p.Undone != nil, redo)
 		}
 		if err != nil {
 			return err
@@ -139,7 +140,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	case f.trailer && p.Undone != nil:
 		return failure.Usage("run "+r.ID+" was undone, so a commit of the files would not have its work", redo+" redoes it")
 	case p.Check.Tree == "" && !f.trailer:
-		return failure.Usage("run "+r.ID+" saw no tree with a check", "name the commit that has its work: hone receipt "+r.ID+" --commit HEAD")
+		return failure.Usage("run "+r.ID+" saw no tree with a check", "name the commit that has its work: hone receipt "+named+" --commit HEAD")
 	default:
 		s.Subject = []subject{{"files of " + filepath.Base(r.Home.Workspace()), map[string]string{"sha256": p.Check.Tree}}}
 	}

@@ -143,7 +143,7 @@ type comparison struct {
 func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, err error) {
 	c.saw, c.files, c.unstored = s, map[string]workspace.Manifest{}, map[string][]byte{}
 	if c.top, err = git.Root(dir); err != nil {
-		return c, failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+s.run.ID+", whose subject is the tree")
+		return c, failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+s.run.ID+failure.Elsewhere(s.run.Home.Workspace())+", whose subject is the tree")
 	}
 	repo, err := git.OpenAt(dir)
 	if err != nil {

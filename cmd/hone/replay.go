@@ -87,7 +87,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 		return replayMismatch(err, j)
 	}
 	r := built.Run
-	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour})
+	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour, At: failure.Elsewhere(home.Workspace())})
 	if f.verbose {
 		r.Journal.Observe(history.Observer(s.Show))
 	}

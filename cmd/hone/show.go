@@ -120,7 +120,7 @@ func (f showFlags) fit(r *report.Run) error {
 	case f.markdown && (selected || f.html != "" || f.verbose):
 		return failure.Usage("--markdown cannot be combined with a flag that selects what is shown", show+" --markdown")
 	case f.html != "" && (selected || f.verbose):
-		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
+		return failure.Usage("--html cannot be combined with a flag that selects what is shown", show+" --html "+failure.Quoted(f.html))
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
 		return failure.Usage("the texts of run "+r.ID+" were replaced by hone export --redacted", show+", or add --json")
 	}
@@ -132,7 +132,7 @@ func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcri
 	limits := r.Past.Limits()
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
 	t.Columns, _ = a.outExtent()
-	options := screen.Options{Options: story.Options{Whole: true, Verbose: t.Text, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}, Colour: a.outColour}
+	options := screen.Options{Options: story.Options{Whole: true, Verbose: t.Text, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}, Colour: a.outColour, At: failure.Elsewhere(r.Home.Workspace())}
 	if live {
 		options.Typed = a.typedBytes
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, limits.Tokens

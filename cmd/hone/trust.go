@@ -44,7 +44,7 @@ func (a *app) trustCommand() *cobra.Command {
 			}
 			switch {
 			case f.yes:
-				return failure.Usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+args[0])
+				return failure.Usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+failure.Quoted(args[0]))
 			case f.revoke:
 				return a.revokeTrust(args[0])
 			}

@@ -115,10 +115,10 @@ func (a *Account) affordableOutput(role string, c Candidate, n need) (int64, err
 	}
 	out, spent := max(c.MaxOutput, n.out), a.Past().Ledger()
 	if limit := a.Limits.Tokens; limit > 0 {
-		enough := max(limit*2, spent.Tokens+n.in+out)
+		enough := spent.Tokens + n.in + out
 		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
 			return 0, budgetStop(fmt.Sprintf("%s may need up to %d tokens, but only %d of the limit of %d are left",
-				n.what, n.in+n.out, max(0, limit-spent.Tokens), limit), history.ResumeWith("max-tokens", enough))
+				n.what, n.in+n.out, max(0, limit-spent.Tokens), limit), history.MoreTokens(limit, enough))
 		}
 	}
 	limit := a.Limits.Cost
@@ -135,9 +135,9 @@ func (a *Account) affordableOutput(role string, c Candidate, n need) (int64, err
 		out = int64(min(float64(out), left/each))
 	}
 	if out < n.out || left < 0 {
-		enough := max(limit*2, spent.Cost+c.Price.maxCost(n.in, max(c.MaxOutput, n.out)))
+		enough := spent.Cost + c.Price.maxCost(n.in, max(c.MaxOutput, n.out))
 		return 0, budgetStop(fmt.Sprintf("%s may cost up to $%.4f, but only $%.4f of the limit of $%g is left",
-			n.what, c.Price.maxCost(n.in, n.out), max(0, limit-spent.Cost), limit), history.ResumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
+			n.what, c.Price.maxCost(n.in, n.out), max(0, limit-spent.Cost), limit), history.MoreCost(limit, enough))
 	}
 	return out, nil
 }

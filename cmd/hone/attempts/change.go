@@ -38,7 +38,8 @@ func changesOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) ([]worksp
 	return slices.DeleteFunc(deltas, func(d workspace.Delta) bool { return own != nil && own(d.Path) }), nil
 }
 
-// They take those of former back and make those of next. Both are changes of the same tree.
+// They take those of former back and make those of next. Both are changes of the same tree. What both make of a file is not made
+// again, but the file is compared.
 func inPlaceOf(former, next []workspace.Delta) []workspace.Delta {
 	all := map[string]workspace.Delta{}
 	for _, d := range former {
@@ -50,8 +51,7 @@ func inPlaceOf(former, next []workspace.Delta) []workspace.Delta {
 		}
 		all[d.Path] = d
 	}
-	joined := slices.SortedFunc(maps.Values(all), func(a, b workspace.Delta) int { return cmp.Compare(a.Path, b.Path) })
-	return slices.DeleteFunc(joined, func(d workspace.Delta) bool { return d.Before.SameState(d.After) })
+	return slices.SortedFunc(maps.Values(all), func(a, b workspace.Delta) int { return cmp.Compare(a.Path, b.Path) })
 }
 
 // change is what a run applies to its tree. It is recorded whole, so that neither a
@@ -81,6 +81,8 @@ func changeOf(edits []workspace.Delta, get history.Get, has func(string) bool, j
 func storeEdit(e workspace.Delta, get history.Get, has func(digest string) bool, j *journal.Journal) (why string, err error) {
 	regular := func(e workspace.Entry) bool { return e.Kind == "" || e.Kind == workspace.Regular }
 	switch {
+	case e.Before.SameState(e.After):
+		return "", nil
 	case e.Before.Note != "" || e.After.Note != "":
 		return "it could not be read", nil
 	case !regular(e.Before) || !regular(e.After):
@@ -126,6 +128,9 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	known := map[string]string{} // the digests that the files must have
 	var todo workspace.Change
 	for _, e := range c.Edits {
+		if e.Before.SameState(e.After) {
+			continue
+		}
 		t := workspace.Edit{Path: e.Path, Delete: e.After.Kind == ""}
 		if !t.Delete {
 			if t.Content, err = r.Journal.Home().Get(e.After.Digest); err != nil {

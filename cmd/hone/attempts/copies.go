@@ -15,8 +15,10 @@ import (
 	"hone"
 	"hone/group"
 	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
 	"hone/workspace/clone"
 )
 
@@ -37,7 +39,7 @@ func placeOf(workspace, run string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	top, err := git.Root(workspace)
+	top, err := Top(workspace)
 	if errors.Is(err, git.ErrNotRepository) {
 		top, err = workspace, nil
 	}
@@ -46,6 +48,65 @@ func placeOf(workspace, run string) (place, error) {
 	}
 	rel, err := filepath.Rel(top, workspace)
 	return place{top: top, rel: rel, root: filepath.Join(all, run)}, err
+}
+
+// Top returns what is copied of a repository: its work tree, or for a submodule, whose repository is in that of the project
+// around it, the work tree of that.
+func Top(workspace string) (string, error) {
+	top, err := git.Root(workspace)
+	for err == nil {
+		outer, none := git.Root(filepath.Dir(top))
+		if link := gitdir.Link(filepath.Join(top, ".git")); link == "" || none != nil || !sandbox.Within(outer, link) {
+			break
+		}
+		top = outer
+	}
+	return top, err
+}
+
+// own gives a copy a repository of its own, if the .git file of the original names one elsewhere, as in a linked worktree: that one
+// is of the original alone.
+func (p place) own(ctx context.Context, n int) error {
+	link := gitdir.Link(filepath.Join(p.top, ".git"))
+	if link == "" {
+		return nil
+	}
+	at, common := filepath.Join(p.copy(n), ".git"), gitdir.Common(link)
+	err := os.Remove(at)
+	if err == nil {
+		_, err = group.Copy(ctx, common, at)
+	}
+	if err == nil && common != link {
+		err = errors.Join(clone.Remove(filepath.Join(at, "worktrees")), clone.Remove(filepath.Join(at, "config.worktree")), overlay(link, at))
+	}
+	if err != nil {
+		return fmt.Errorf("copy the repository: %w", err)
+	}
+	config, err := os.OpenFile(filepath.Join(at, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	tree := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.ToSlash(p.copy(n)))
+	_, err = fmt.Fprintf(config, "\n[core]\n\tbare = false\n\tworktree = \"%s\"\n", tree)
+	return errors.Join(err, config.Close())
+}
+
+// The files of a linked worktree's directory, such as its index, take the place of those of the main one.
+func overlay(link, at string) error {
+	return fs.WalkDir(os.DirFS(link), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == "commondir" || path == "gitdir" || path == "locked" {
+			return err
+		}
+		to := filepath.Join(at, path)
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o700)
+		}
+		text, err := os.ReadFile(filepath.Join(link, path))
+		if err == nil {
+			err = errors.Join(clone.Remove(to), os.WriteFile(to, text, 0o600))
+		}
+		return err
+	})
 }
 
 func (p place) copy(n int) string {
@@ -77,6 +138,9 @@ func (p place) make(ctx context.Context, workspace string, outputs []string, cou
 		var not []string
 		not, err = group.Copy(ctx, p.top, p.copy(n), outputs...)
 		skipped = append(skipped, not...)
+		if err == nil {
+			err = p.own(ctx, n)
+		}
 		if err == nil {
 			err = clone.Remove(filepath.Join(p.dir(n), journal.HomeName)) // that of the original
 		}

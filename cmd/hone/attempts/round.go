@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/failure"
 	"hone/group"
 	"hone/harness"
 	"hone/harness/runs"
@@ -130,7 +132,7 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 			New:   func(context.Context) ([]string, error) { return g.line(n, g.session.Dir, a.Dir), nil },
 			Raise: func(o group.Outcome) []string { return g.raised(n, o) }, Event: func(e history.Event) { g.follow(a, e) }}
 		if _, err := os.Stat(a.Dir); err != nil {
-			return w, &hone.Stop{Kind: hone.KindFailed, Why: "the copies of the attempts were removed: " + err.Error(), Next: hone.Next{Verb: hone.NewRun}}
+			return w, &hone.Stop{Kind: hone.KindFailed, Why: "a copy of the attempts was removed: " + err.Error(), Next: hone.Next{Verb: hone.NewRun}}
 		}
 		if a.out, err = group.Read(ctx, a.Dir); err != nil {
 			return w, err
@@ -423,10 +425,8 @@ func (g *contest) noWinner() error {
 		}
 	}
 	stop := &hone.Stop{Kind: kind, Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
-	var take *hone.Next
 	if best != nil {
-		take = &hone.Next{Verb: hone.Take, Run: best.out.Run}
-		stop.Next, stop.Findings = *take, best.out.Past.State().Findings
+		stop.Findings = best.out.Past.State().Findings
 		text := "; attempt %s has the fewest findings (%d)"
 		if len(fewest) > 1 {
 			text = "; attempts %s have the fewest findings (%d each)"
@@ -434,15 +434,23 @@ func (g *contest) noWinner() error {
 		stop.Why += fmt.Sprintf(text, and(fewest), *left(best.out))
 	}
 	stop.Why += lines
+	more := g.moreBudget()
+	var take *hone.Next
+	for _, a := range g.all {
+		if n := left(a.out); take == nil && n != nil && *n == *left(best.out) && g.changed(a) {
+			take = &hone.Next{Verb: hone.Take, Run: a.out.Run}
+			stop.Next = *take
+		}
+	}
 	switch {
 	case bought != "":
 		stop.Kind, stop.Next = hone.KindBlocked, hone.Next{Verb: hone.Show, Run: bought, Or: &hone.Next{Verb: hone.NewRun,
 			Flags: []hone.Flag{{Name: "judge", Value: "free"}}, Remark: "which accepts changed tests"}}
-	case kind == hone.KindBudget:
-		stop.Next = hone.Next{Verb: hone.Resume, Flags: []hone.Flag{g.moreBudget()}, Or: take}
+	case kind == hone.KindBudget && len(more) > 0:
+		stop.Next = hone.Next{Verb: hone.Resume, Flags: more, Or: take}
 	case kind == hone.KindBlocked:
 		stop.Next = hone.Next{First: "answer questions in advance, with --approve all or --approve none", Verb: hone.NewRun, Or: take}
-	case kind == hone.KindFailed:
+	case kind == hone.KindFailed && !slices.ContainsFunc(g.all, (*attempt).removed):
 		stop.Next = hone.Next{Verb: hone.Resume, Or: take}
 	}
 	return stop
@@ -456,20 +464,52 @@ func and(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-func (g *contest) moreBudget() hone.Flag {
-	limits := g.run.Limits
-	flag := hone.Flag{Name: "max-time", Value: (2 * limits.Time).String()}
+// moreBudget are the limits with which each attempt can borrow what it lacks: the group lends all of them an equal part.
+func (g *contest) moreBudget() (flags []hone.Flag) {
+	limits, spent := g.run.Limits, g.run.Past().Ledger()
+	var tokens int64 // that an attempt lacks
+	var cost float64
+	var late bool
 	for _, a := range g.all {
+		used := ledger(a.out)
 		for _, f := range a.out.End().Next.Flags {
 			switch f.Name {
 			case "max-tokens":
-				flag = hone.Flag{Name: f.Name, Value: fmt.Sprint(2 * limits.Tokens)}
+				needs, _ := strconv.ParseInt(f.Value, 10, 64)
+				tokens = max(tokens, needs-used.Tokens)
 			case "max-cost":
-				flag = hone.Flag{Name: f.Name, Value: fmt.Sprint(2 * limits.Cost)}
+				needs, _ := strconv.ParseFloat(f.Value, 64)
+				cost = max(cost, needs-used.Cost)
+			case "max-time":
+				late = true
 			}
 		}
 	}
-	return flag
+	if tokens > 0 {
+		flags = history.MoreTokens(limits.Tokens, spent.Tokens+tokens*int64(g.Count)).Flags
+	}
+	if cost > 0 {
+		flags = append(flags, history.MoreCost(limits.Cost, spent.Cost+cost*float64(g.Count)).Flags...)
+	}
+	if late {
+		flags = append(flags, history.MoreTime(limits.Time).Flags...)
+	}
+	return flags
+}
+
+func (g *contest) changed(a *attempt) bool {
+	home, err := group.OpenHome(a.Dir)
+	if home == nil {
+		return false
+	}
+	defer home.Close()
+	edits, err := changesOf(a.out, home, g.kinds)
+	return err != nil || len(edits) > 0
+}
+
+func (a *attempt) removed() bool {
+	_, err := os.Lstat(a.Dir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (g *contest) summary(end hone.End) string {
@@ -482,5 +522,5 @@ func (g *contest) summary(end hone.End) string {
 	if end.Kind != hone.KindDone || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("hone take RUN applies another attempt instead: %s\n", strings.Join(others, ", "))
+	return fmt.Sprintf("hone take RUN%s applies another attempt instead: %s\n", failure.Elsewhere(g.session.Dir), strings.Join(others, ", "))
 }

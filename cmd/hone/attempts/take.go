@@ -117,9 +117,9 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 }
 
 func (v *Taking) plan(ctx context.Context) (p plan, err error) {
-	copied, err := group.OpenHome(v.Dir)
-	if copied == nil {
-		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %s", v.Number, cmp.Or(fmt.Sprint(err), v.Dir)), Next: hone.Next{First: "start the attempts again"}}
+	copied, err := OpenCopy(v.Number, v.Dir)
+	if err != nil {
+		return p, err
 	}
 	defer copied.Close()
 	home := v.run.Journal.Home()
@@ -160,6 +160,15 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	p.change, err = changeOf(inPlaceOf(edits, p.Own), get, has, v.run.Journal)
 	p.Said = fmt.Sprintf("attempt %d changes %s", v.Number, render.Count(len(p.Own), "file"))
 	return p, err
+}
+
+// OpenCopy opens the home of an attempt's run, which is in its copy.
+func OpenCopy(number int, dir string) (*journal.Home, error) {
+	home, err := group.OpenHome(dir)
+	if home == nil && err == nil {
+		err = &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %s", number, dir), Next: hone.Next{Verb: hone.NewRun, Remark: "which makes the attempts again"}}
+	}
+	return home, err
 }
 
 // Applied returns which attempt of a run is applied to the tree, according to the runs

@@ -169,7 +169,7 @@ func (o Options) lookAtConfig() Diagnosis {
 		return problem("config", err.Error(), "correct the file")
 	}
 	if len(untrusted) > 0 {
-		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + root}
+		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + failure.Quoted(root)}
 		for _, s := range untrusted {
 			d.More = append(d.More, render.Line(s.InWords()))
 		}

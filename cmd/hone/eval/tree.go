@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
@@ -105,7 +106,7 @@ func (s *Suite) runBase(c Case) (b Base, err error) {
 	if err == nil {
 		events, broken := home.Read(run)
 		if err = broken; err == nil && runs.Foreign(home)(run, events) != 0 {
-			return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+run)
+			return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+run+failure.Elsewhere(c.Repo))
 		}
 		var ok bool
 		if opened, ok = history.Read(events).Opened(); err == nil && !ok {
@@ -116,7 +117,7 @@ func (s *Suite) runBase(c Case) (b Base, err error) {
 		}
 	}
 	if err != nil {
-		return b, s.Wrong(c, "run", err.Error(), "hone runs lists the runs")
+		return b, s.Wrong(c, "run", err.Error(), "hone runs"+failure.Elsewhere(c.Repo)+" lists the runs")
 	}
 	b.Origin, b.ID = home.Workspace(), opened.Tree
 	b.write = func(ctx context.Context, dir string) error {
@@ -170,6 +171,11 @@ func (b Base) Make(ctx context.Context, dir string) error {
 	return nil
 }
 
+// inTree is an error of what is in the tree of a try.
+type inTree struct{ error }
+
+func (e inTree) Unwrap() error { return e.error }
+
 // A model's commands wrote the tree: neither a link in it nor one in the directory leads elsewhere.
 func overlay(from, to string) error {
 	src, err := os.OpenRoot(from)
@@ -187,7 +193,10 @@ func overlay(from, to string) error {
 			return err
 		}
 		if d.IsDir() {
-			return dst.MkdirAll(path, 0o755)
+			if err := dst.MkdirAll(path, 0o755); err != nil {
+				return inTree{err}
+			}
+			return nil
 		}
 		info, err := src.Stat(path)
 		if err == nil && !info.Mode().IsRegular() {
@@ -202,12 +211,16 @@ func overlay(from, to string) error {
 		}
 		defer in.Close()
 		text, err := artifact.InputFrom(in, filepath.Join(from, path))
-		if err == nil {
-			err = dst.RemoveAll(path)
+		if err != nil {
+			return err
 		}
+		err = dst.RemoveAll(path)
 		if err == nil {
 			err = dst.WriteFile(path, text, info.Mode().Perm())
 		}
-		return err
+		if err != nil {
+			return inTree{err}
+		}
+		return nil
 	})
 }

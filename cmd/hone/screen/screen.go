@@ -38,6 +38,8 @@ type Options struct {
 	Followed bool
 	// Tokens is the maximum number of tokens; 0 is not shown.
 	Tokens int64
+	// At is the flag -C for the commands that are shown; see [failure.Elsewhere].
+	At string
 }
 
 func (o Options) folds() bool { return o.Size != nil && !o.Whole && !o.Verbose && !o.Quiet }
@@ -66,7 +68,7 @@ type Screen struct {
 
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v", "hone show last --full"
+	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v"+o.At, "hone show last --full"+o.At
 	s := &Screen{o: o, out: out, fold: story.New(o.Options), closing: make(chan struct{})}
 	if o.Size != nil {
 		s.region = &region{out: out, size: o.Size, typed: o.Typed}
@@ -121,7 +123,7 @@ func (s *Screen) showRound(r story.Round) {
 	var named []string
 	if blocking := check.BlockingOf(r.Findings); r.Number == 0 && len(blocking) > 1 {
 		r.Verdict = check.Tally(blocking)
-		named = FindingLines(blocking, columns-len("    "), "hone show")
+		named = FindingLines(blocking, columns-len("    "), "hone show"+s.o.At)
 	}
 	for _, line := range RoundLines(r, s.o.Colour, LayoutFor(columns, max(s.o.Rounds, r.Number))) {
 		s.text.WriteString(line + "\n")
@@ -149,7 +151,7 @@ func (s *Screen) showBuild(st history.State) {
 			return line == "STDOUT:" || line == "STDERR:" || strings.TrimSpace(line) == ""
 		})
 		if before := len(lines) - buildLines; before > 1 {
-			s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s before: hone show --round %d", render.Count(before, "line"), st.Round)) + "\n")
+			s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s before: hone show --round %d%s", render.Count(before, "line"), st.Round, s.o.At)) + "\n")
 			lines = lines[before:]
 		}
 		for _, line := range lines {
