@@ -387,6 +387,9 @@ func (j *Journal) write(line []byte, sync bool) error {
 
 func (j *Journal) checkSize() error {
 	info, err := j.file.Stat()
+	if err == nil {
+		_, err = j.home.in.Root.Lstat(runFile(j.run)) // a file that was removed can still be written
+	}
 	if err == nil && info.Size() != j.size {
 		err = fmt.Errorf("another program changed %s: it has %d bytes instead of %d", j.home.in.At(runFile(j.run)), info.Size(), j.size)
 	}

@@ -63,7 +63,7 @@ func TestMCP(t *testing.T) {
 
 	call("check", map[string]any{"check": "cat a.txt; exit 1"}, "bad", false)
 	call("check", nil, "there is no check to run", true)
-	for _, flag := range []string{"--sandbox=none", "--net", "--trust", "--approve=all", "--max-tokens=9", "--rounds=99", "--attempts=4", "--judge=free", "--flaky=9", "--prove=off", "--check-format=%f", "--reasoning=high", "--allow=curl", "--turns=900", "--min-gain=0%", "--model=a/b", "--base-url=http://x"} {
+	for _, flag := range []string{"--sandbox=none", "--net", "--trust", "--approve=all", "--max-tokens=9", "--rounds=99", "--attempts=4", "--judge=free", "--flaky=9", "--prove=off", "--check-format=%f", "--reasoning=high", "--allow=curl", "--turns=900", "--model=a/b", "--base-url=http://x"} {
 		name, _, _ := strings.Cut(flag, "=")
 		call("start", map[string]any{"loop": "fix", "args": []string{flag}}, "only the user can give "+name+",", true)
 	}

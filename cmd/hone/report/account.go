@@ -209,10 +209,10 @@ func (a Account) Next() string {
 		return "hone watch " + journal.ShortRun(a.ID) + at
 	case a.foreign:
 		return "hone trust " + journal.ShortRun(a.ID) + at + "; the run is foreign: you did not record it on this machine"
-	case !a.Ended:
-		return a.orAnswer(a.Resume())
 	case errors.Is(removed, fs.ErrNotExist):
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
+	case !a.Ended:
+		return a.orAnswer(a.Resume())
 	case unknown != nil && next.Verb == hone.Resume:
 		first := a.Resume()
 		if next.First != "" {
