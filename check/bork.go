@@ -1,7 +1,10 @@
 package check
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -42,65 +45,95 @@ type BorkConfig struct {
 // executable, missing, killed, timed out) means that it failed to run: one
 // Broken finding, never success (ruling B9). Of output that can be read in part, what can be
 // read are its findings, and the rest is another one, as text (ruling B16). If the machine is
-// short of what a start needs, that is an error.
+// short of what a start needs, or of room for the output, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
 	if c.Timeout == 0 {
 		c.Timeout = time.Hour
 	}
-	return func(ctx context.Context) ([]Finding, error) {
+	return func(ctx context.Context) (found []Finding, err error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
-			return c.failedToRun("its path is not below the Git root", nil, nil), nil
+			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
+		out := spool{max: maxFindings}
+		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env, Stdin: c.Stdin,
-			Timeout: c.Timeout, MaxOutput: maxBork, LiveErr: watched,
+			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched,
 		})
 		watched.close()
-		if err := noVerdict(ctx, "correctness checker", result, err); err != nil {
+		if err := noVerdict(ctx, "correctness checker", result, cmp.Or(err, out.err)); err != nil {
 			return nil, err
 		}
 		if err != nil {
-			return c.failedToRun(err.Error(), nil, nil), nil
+			return c.failedToRun(err.Error(), "", nil), nil
 		}
-		return c.findings(result), nil
+		return c.findings(result, &out), nil
 	}
 }
 
-// maxBork is how many bytes of each stream are kept: a checker whose findings do not fit failed to run.
-const maxBork = 128 << 20
+const (
+	maxFindings = 128 << 20 // the bytes of standard output: a checker whose findings do not fit failed to run
+	maxStderr   = 8 << 20   // the bytes of standard error that are kept
+)
 
-func (c BorkConfig) findings(r sandbox.Result) []Finding {
-	switch {
-	case r.TimedOut || r.Exit != 0 && r.Exit != 1:
-		return c.failedToRun(outcome(r, c.Timeout), r.Stdout, r.Stderr)
-	case r.Discarded > 0 && len(r.Stdout) == maxBork:
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), nil, r.Stderr)
+func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
+	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
+		return c.failedToRun(outcome(r, c.Timeout), c.printed(out, 0), r.Stderr)
 	}
-	findings, good, err := parseBork(r.Stdout, c.Redact)
-	findings = Bound(findings)
+	if out.lost > 0 {
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), "", r.Stderr)
+	}
+	stdout, err := out.reader()
+	if err != nil {
+		return c.failedToRun("its output could not be stored: "+err.Error(), "", r.Stderr)
+	}
+	read, err := parseBork(stdout, c.Redact)
+	findings := read.found.findings()
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
-		var rest []byte
-		if good > 0 {
-			rest = r.Stdout[good:]
+		why, rest := err.Error(), ""
+		if before := (lineCounter{}); read.fault >= 0 {
+			stdout, _ = out.reader()
+			_, _ = io.CopyN(&before, stdout, read.fault)
+			why = fmt.Sprintf("line %d: %v", 1+before.lines, err)
 		}
-		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err), rest, r.Stderr)...)
+		if read.good > 0 {
+			rest = c.printed(out, read.good)
+		}
+		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %s", r.Exit, why), rest, r.Stderr)...)
 	case r.Exit == 1 && len(findings) == 0:
-		return c.failedToRun("exit status 1 means that it has findings, but its output has none", nil, r.Stderr)
+		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr)
 	}
 	return findings
 }
 
-func (c BorkConfig) failedToRun(why string, stdout, stderr []byte) []Finding {
+type lineCounter struct{ lines int }
+
+func (c *lineCounter) Write(p []byte) (int, error) {
+	c.lines += bytes.Count(p, []byte("\n"))
+	return len(p), nil
+}
+
+func (c BorkConfig) printed(out *spool, from int64) string {
+	r, err := out.reader()
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r, from)
+	}
+	if err != nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.LimitReader(r, maxRead))
+	return excerpt.Middle(applyRedact(c.Redact, excerpt.Output(b)), MaxText/2)
+}
+
+func (c BorkConfig) failedToRun(why, stdout string, stderr []byte) []Finding {
 	text := fmt.Sprintf("The correctness checker %s failed to run: %s.\n", c.Checker, applyRedact(c.Redact, why))
-	if len(stdout) > 0 {
-		stdout = stdout[:min(len(stdout), maxRead)]
-		text += section("What else it printed", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(stdout)), MaxText/2))
+	if stdout != "" {
+		text += section("What else it printed", stdout)
 	}
 	if len(stderr) > 0 {
-		stderr = stderr[max(0, len(stderr)-maxRead):]
 		text += section("The end of its standard error", excerpt.End(applyRedact(c.Redact, excerpt.Output(stderr)), tailText))
 	}
 	return []Finding{{Source: SourceBork, Text: text, Broken: true}}

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,79 +16,114 @@ import (
 // distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
-// parseBork returns the findings in the output of a checker. Unknown keys are ignored. One of the two lists
-// may be missing and counts as empty; if both are missing, the output is something else. If there is an error, the first good
-// bytes are those up to the last finding, or up to the start of the object; 0 if there is no object.
-func parseBork(out []byte, redact func(string) string) (found []Finding, good int64, err error) {
-	d := json.NewDecoder(bytes.NewReader(out))
+// borkDecoder decodes the output of a correctness checker while it reads it.
+type borkDecoder struct {
+	*json.Decoder
+	redact func(string) string
+	found  bounded
+	raw    json.RawMessage // the last item
+	good   int64           // the offset after the last finding, or after the start of the object; 0 if there is none
+	fault  int64           // the offset of what is not JSON; -1 if all is
+}
+
+// Unknown keys are ignored. One of the two lists may be missing and counts as empty; if both are missing, the output is
+// something else. The findings are bounded ([Bound]). After an error they are those before it, in the first good bytes of the
+// output.
+func parseBork(out io.Reader, redact func(string) string) (*borkDecoder, error) {
+	d := &borkDecoder{Decoder: json.NewDecoder(out), redact: redact, fault: -1}
+	return d, d.output()
+}
+
+func (d *borkDecoder) output() error {
 	switch start, err := d.Token(); {
 	case errors.Is(err, io.EOF):
-		return found, 0, errors.New("it is empty")
+		return errors.New("it is empty")
 	case err != nil:
-		return found, 0, unreadable(out, d, err)
+		return d.failure(err)
 	case start == nil:
-		return found, 0, errors.New("it is null, not an object")
+		return errors.New("it is null, not an object")
 	case start != json.Delim('{'):
-		return found, 0, errors.New("it is not an object")
+		return errors.New("it is not an object")
 	}
-	good = d.InputOffset()
+	d.good = d.InputOffset()
 	lists := 0
 	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		switch {
-		case err != nil:
-		case key != "per_file_findings" && key != "overall_findings":
-			err = d.Decode(&value)
-		default:
-			start, startErr := d.Token()
-			if startErr == nil && start != json.Delim('[') {
-				return found, good, fmt.Errorf("%q is not a list", key)
-			}
-			lists++
-			for i := 0; err == nil && d.More(); i++ {
-				if err = d.Decode(&value); err != nil {
-					break
-				}
-				f, wrong := parseFinding(value, key == "per_file_findings", redact)
-				if wrong != nil { // then its text is the finding
-					f = asText(value, fmt.Errorf("%s[%d]: %w", key, i, wrong), redact)
-				}
-				found, good = append(found, f), d.InputOffset()
-			}
-			if err = cmp.Or(startErr, err); err == nil {
-				_, err = d.Token() // the list's end
-			}
-		}
+		isList, err := d.member()
 		if err != nil {
-			return found, good, unreadable(out, d, err)
+			return err
+		}
+		if isList {
+			lists++
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return found, good, unreadable(out, d, err)
+		return d.failure(err)
 	}
 	if lists == 0 {
-		return found, good, errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
+		return errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return found, good, inLine(out, d.InputOffset(), errors.New("there is more text after the object"))
+		d.fault = d.InputOffset()
+		return errors.New("there is more text after the object")
 	}
-	return found, good, nil
+	return nil
 }
 
-func unreadable(out []byte, d *json.Decoder, err error) error {
-	if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
+func (d *borkDecoder) member() (isList bool, err error) {
+	key, err := d.Token()
+	if err != nil {
+		return false, d.failure(err)
+	}
+	if key != "per_file_findings" && key != "overall_findings" {
+		_, err := d.item()
+		return false, err
+	}
+	start, err := d.Token()
+	if err != nil {
+		return true, d.failure(err)
+	}
+	if start != json.Delim('[') {
+		return true, fmt.Errorf("%q is not a list", key)
+	}
+	for i := 0; d.More(); i++ {
+		item, err := d.item()
+		if err != nil {
+			return true, err
+		}
+		f, err := parseFinding(item, key == "per_file_findings", d.redact)
+		if err != nil {
+			f = asText(item, fmt.Errorf("%s[%d]: %w", key, i, err), d.redact)
+		}
+		d.found.add(f)
+		d.good = d.InputOffset()
+	}
+	_, err = d.Token()
+	return true, d.failure(err)
+}
+
+// It is valid until the next one is decoded.
+func (d *borkDecoder) item() (json.RawMessage, error) {
+	err := d.Decode(&d.raw)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		// The offset in err counts only what was decoded this way before.
+		rest, _ := io.ReadAll(d.Buffered())
+		d.fault = d.InputOffset()
+		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, &d.raw)); ok {
+			d.fault += at.Offset
+		}
+		return nil, err
+	}
+	return d.raw, d.failure(err)
+}
+
+func (d *borkDecoder) failure(err error) error {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		d.fault = d.InputOffset()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends before the object does")
 	}
-	at := d.InputOffset() // of the value, in which the error may be further on
-	if inside, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(out[at:], new(json.RawMessage))); ok {
-		at += inside.Offset
-	}
-	return inLine(out, at, err)
-}
-
-func inLine(out []byte, at int64, err error) error {
-	return fmt.Errorf("line %d: %w", 1+bytes.Count(out[:at], []byte("\n")), err)
+	return err
 }
 
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {

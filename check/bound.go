@@ -31,31 +31,11 @@ const (
 // of one source and with the same flags. To bound a list again changes nothing. The
 // result is nil if there are no findings.
 func Bound(findings []Finding) []Finding {
-	var rest counted
-	kept, n, bytes := make([]*Finding, len(findings)), 0, 0
-	for rank := range 3 { // what a model needs most has the first choice
-		for i, f := range findings {
-			room := maxBytes - bytes - min(len(f.File), maxFile)
-			if f.Source == SourceBuild {
-				room = len(f.Text)
-			}
-			if f.rank() == rank && f.More == 0 && n < MaxFindings && (len(f.Text) <= room || room >= minBytes) {
-				f.File, f.Text = cut(f.File, maxFile), cut(f.Text, room)
-				kept[i] = &f
-				n++
-				bytes += f.size()
-			}
-		}
+	var b bounded
+	for _, f := range findings {
+		b.add(f)
 	}
-	var bounded []Finding
-	for i, f := range findings {
-		if kept[i] != nil {
-			bounded = append(bounded, *kept[i])
-		} else {
-			rest.add(f)
-		}
-	}
-	return append(bounded, rest...)
+	return b.findings()
 }
 
 // Count returns how many findings there were before the list was bounded.
@@ -105,6 +85,48 @@ func (f Finding) sum() uint64 {
 
 func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 
+// bounded is a list of findings that stays within the limits while findings are added.
+// The zero value is an empty list.
+type bounded struct {
+	kept  []Finding
+	bytes int
+	rest  []Finding // of those that were omitted, one for each group
+}
+
+// It cuts the finding if necessary, and omits others that a model needs less.
+func (b *bounded) add(f Finding) {
+	if f.More > 0 {
+		b.omit(f)
+		return
+	}
+	f.File = cut(f.File, maxFile)
+	for {
+		room := maxBytes - b.bytes - len(f.File)
+		if f.Source == SourceBuild {
+			room = len(f.Text)
+		}
+		if len(b.kept) < MaxFindings && (len(f.Text) <= room || room >= minBytes) {
+			f.Text = cut(f.Text, room)
+			b.kept = append(b.kept, f)
+			b.bytes += f.size()
+			return
+		}
+		least := -1
+		for i, other := range b.kept {
+			if other.rank() > f.rank() && (least < 0 || other.rank() >= b.kept[least].rank()) {
+				least = i
+			}
+		}
+		if least < 0 {
+			b.omit(f)
+			return
+		}
+		b.omit(b.kept[least])
+		b.bytes -= b.kept[least].size()
+		b.kept = slices.Delete(b.kept, least, least+1)
+	}
+}
+
 // The text of a build does not count.
 func (f Finding) size() int {
 	if f.Source == SourceBuild {
@@ -132,21 +154,20 @@ func cut(text string, most int) string {
 	return excerpt.Middle(text, most-len("\n[... 9999999999 bytes omitted ...]\n"))
 }
 
-// counted are findings that stand for others, one for each group.
-type counted []Finding
-
-func (c *counted) add(f Finding) {
-	i := slices.IndexFunc(*c, func(r Finding) bool { return r.group() == f.group() })
+func (b *bounded) omit(f Finding) {
+	i := slices.IndexFunc(b.rest, func(r Finding) bool { return r.group() == f.group() })
 	sum := f.sum()
 	if i < 0 {
-		i, *c = len(*c), append(*c, f.group())
+		i, b.rest = len(b.rest), append(b.rest, f.group())
 	} else {
-		sum += (*c)[i].sum()
+		sum += b.rest[i].sum()
 	}
-	r := &(*c)[i]
+	r := &b.rest[i]
 	r.More += max(1, f.More)
 	r.Digest, r.Text = hex(sum), fmt.Sprintf("… and %d more findings", r.More)
 	if r.More == 1 {
 		r.Text = "… and 1 more finding"
 	}
 }
+
+func (b *bounded) findings() []Finding { return slices.Concat(b.kept, b.rest) }

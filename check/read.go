@@ -106,16 +106,16 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	if c.AllNotes {
 		return findings
 	}
-	var rest counted
+	var b bounded
 	n := 0
 	findings = slices.DeleteFunc(findings, func(f Finding) bool {
 		if f.Blocks() {
 			return false
 		}
 		if n++; n > maxAdvisory {
-			rest.add(f)
+			b.omit(f)
 		}
 		return n > maxAdvisory
 	})
-	return append(findings, rest...)
+	return append(findings, b.rest...)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"hone/check"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -362,6 +363,26 @@ func (p *Past) LastCheck() (c Checked, ok bool) {
 		return c, false
 	}
 	return *p.latest, true
+}
+
+// Passed returns the record of the check that passed with the tree that the run was done
+// with; ok is false if the run is not done, or if no check saw that tree. What an undo has
+// restored since does not count.
+func (p *Past) Passed() (record Event, ok bool) {
+	var end State
+	for _, e := range slices.Backward(p.Events()) {
+		switch v := e.Payload.(type) {
+		case State:
+			if end.Decision == "" {
+				end = v
+			}
+		case Checked:
+			if end.Decision == Done && v.Tree == end.Tree && v.From == "" && !check.Blocking(v.Findings) {
+				return e, true
+			}
+		}
+	}
+	return record, false
 }
 
 // Edits returns the edits that were applied, in order.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone/check"
 	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
@@ -81,6 +82,33 @@ func TestLastCheck(t *testing.T) {
 	last, ok := past.LastCheck()
 	if first.Tree != "before" || last.Tree != "after" || !ok {
 		t.Errorf("the first check left %q, and the last %q", first.Tree, last.Tree)
+	}
+}
+
+// The check that counts is the one that passed with the tree that the run was done with, whatever was restored since.
+func TestPassed(t *testing.T) {
+	checked := func(round int, c history.Checked) journal.Entry {
+		return stepEntry(history.TypeCheck, "check", round, c)
+	}
+	decided := func(s history.State) journal.Entry { return journal.Entry{Type: history.TypeRound, Payload: s} }
+	red := []check.Finding{{Text: "wrong"}}
+	for name, c := range map[string]struct {
+		entries []journal.Entry
+		want    int64 // the number of the record; 0 if none counts
+	}{
+		"no check":           {nil, 0},
+		"at once":            {[]journal.Entry{checked(0, history.Checked{Tree: "a"}), decided(history.State{Decision: history.Done, Tree: "a"})}, 1},
+		"from a file":        {[]journal.Entry{checked(0, history.Checked{Tree: "a", From: "x.log"}), decided(history.State{Decision: history.Done, Tree: "a"})}, 0},
+		"still red":          {[]journal.Entry{checked(1, history.Checked{Tree: "a", Findings: red}), decided(history.State{Round: 1, Decision: history.StopNow, Tree: "a"})}, 0},
+		"not decided":        {[]journal.Entry{checked(1, history.Checked{Tree: "a"})}, 0},
+		"undone":             {[]journal.Entry{checked(1, history.Checked{Tree: "a"}), decided(history.State{Round: 1, Decision: history.Done, Tree: "a"}), {Type: history.TypeUndo, Payload: history.Undone{Tree: "b"}}}, 1},
+		"a worse candidate":  {[]journal.Entry{checked(1, history.Checked{Tree: "a"}), checked(2, history.Checked{Tree: "b"}), decided(history.State{Round: 2, Decision: history.Done, Tree: "a"})}, 1},
+		"allowed by a user":  {[]journal.Entry{checked(1, history.Checked{Tree: "a"}), checked(2, history.Checked{Tree: "a", Findings: red}), decided(history.State{Round: 1, Decision: history.Done, Tree: "a"})}, 1},
+		"another tree since": {[]journal.Entry{checked(1, history.Checked{Tree: "a"}), decided(history.State{Round: 1, Decision: history.Done, Tree: "b"})}, 0},
+	} {
+		if got, ok := pastOf(t, c.entries...).Passed(); got.Seq != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: the record %d, %v", name, got.Seq, ok)
+		}
 	}
 }
 

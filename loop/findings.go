@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hone"
 	"hone/check"
 	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
@@ -61,7 +62,7 @@ func ForModel(findings []check.Finding) []string {
 		entries = append(entries, []check.Finding{f})
 	}
 	if size > maxTold {
-		entries = eachFileFirst(entries)
+		entries = eachPlaceFirst(entries)
 	}
 	var texts []string
 	left := maxTold
@@ -72,7 +73,10 @@ func ForModel(findings []check.Finding) []string {
 		}
 		text := shortRuns(strings.TrimRight(FindingText(e[0]), "\r\n"))
 		if text = excerpt.Middle(text, maxWhole); len(text) > left-maxLines {
-			text = lineOf(e[0])
+			lines := strings.Count(text, "\n")
+			if text = lineOf(e[0]); lines > 0 {
+				text += fmt.Sprintf(" (and %s)", render.Count(lines, "more line"))
+			}
 		}
 		if text += others(e); len(text) > left {
 			rest = append(rest, e...)
@@ -84,8 +88,23 @@ func ForModel(findings []check.Finding) []string {
 	return append(texts, restText(rest)...)
 }
 
-// isRead reports whether a reader understood what the check command printed.
-func isRead(f check.Finding) bool { return f.ID != "" && f.Source == check.SourceCommand }
+// isRead reports whether a reader understood what the check command printed, here or in a clean copy.
+func isRead(f check.Finding) bool {
+	return f.ID != "" && (f.Source == check.SourceCommand || f.Source == hone.SourceProof)
+}
+
+// ProofNote returns what findings say about the others, if those are of a clean copy; empty if they
+// are of the tree.
+func ProofNote(findings []check.Finding) (note string, others []check.Finding) {
+	for _, f := range findings {
+		if f.Source == hone.SourceProof && f.Advisory {
+			note = f.Text
+		} else {
+			others = append(others, f)
+		}
+	}
+	return note, others
+}
 
 var (
 	sameFinding = lazyregexp.New(` #\d+$`)
@@ -112,7 +131,10 @@ func said(f check.Finding) string {
 // lineOf is a finding's first line, which has the values.
 func lineOf(f check.Finding) string {
 	first, _, _ := strings.Cut(shortRuns(strings.TrimRight(FindingText(f), "\r\n")), "\n")
-	return strings.ReplaceAll(excerpt.Middle(first, maxShort), "\n", " ")
+	if len(first) > maxShort+maxShort/2 {
+		first = strings.ReplaceAll(excerpt.Middle(first, maxShort), "\n", " ")
+	}
+	return first
 }
 
 // others tells the findings of a cause after the first one.
@@ -140,30 +162,35 @@ func others(e []check.Finding) string {
 	case left > 0:
 		text += fmt.Sprintf("\n(and %d more like these", left)
 		if len(lines) > 0 {
-			text += ", on lines " + strings.Join(lines[:min(len(lines), 20)], ", ")
+			text += ", on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ") + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
 		}
 		text += ")"
 	}
 	return text
 }
 
-// Of entries that cannot all be told, the first of each file comes before the others: one
-// file with many must not hide the others. Blocking ones stay before advisory ones.
-func eachFileFirst(entries [][]check.Finding) [][]check.Finding {
-	var first, others, notes [][]check.Finding
+// Of entries that cannot all be told, the first of each file comes before the others, and then the
+// first of each line: one assertion with many must not hide the others. Blocking ones stay
+// before advisory ones.
+func eachPlaceFirst(entries [][]check.Finding) [][]check.Finding {
+	var files, lines, others, notes [][]check.Finding
 	seen := map[string]bool{}
 	for _, e := range entries {
-		switch f := e[0]; {
+		f := e[0]
+		place := fmt.Sprint(f.File, ":", f.Line)
+		switch {
 		case !f.Blocks():
 			notes = append(notes, e)
-		case f.File != "" && seen[f.File]:
-			others = append(others, e)
+		case f.File == "" || !seen[f.File]:
+			files = append(files, e)
+		case !seen[place]:
+			lines = append(lines, e)
 		default:
-			first = append(first, e)
+			others = append(others, e)
 		}
-		seen[e[0].File] = true
+		seen[f.File], seen[place] = true, true
 	}
-	return slices.Concat(first, others, notes)
+	return slices.Concat(files, lines, others, notes)
 }
 
 func restText(rest []check.Finding) []string {

@@ -36,7 +36,7 @@ func TestForModel(t *testing.T) {
 			[]check.Finding{test("a.js", 1, "ranges > ~2.4: by 2.4.5", "got false, want true"), test("a.js", 1, "x", "got false, want true"), test("a.js", 1, "y", "got false, want true"),
 				test("a.js", 5, "y #2", "got false, want true"), test("a.js", 6, "z", "got false, want true"), test("a.js", 7, "z", "got false, want true"), test("a.js", 8, "z", "got null, want true")},
 			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: got false, want true\na.js:1: y: got false, want true\na.js:5: y: got false, want true\n" +
-				"a.js:6: z: got false, want true\n(and 1 more like these, on lines 7)", "a.js:8: z: got null, want true"},
+				"a.js:6: z: got false, want true\n(and 1 more like these, on line 7)", "a.js:8: z: got null, want true"},
 		},
 		"what is left out is counted once": {
 			[]check.Finding{parsed("a.go", 1, "bad"), {Source: check.SourceCommand, More: 85, Text: "… and 85 more findings"}, {Source: check.SourceCommand, Advisory: true, More: 12, Text: "… and 12 more findings"}},
@@ -50,6 +50,19 @@ func TestForModel(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Of what does not fit, each line of a file is told of before the second finding of another, and what has more to say says so.
+func TestForModelPlaces(t *testing.T) {
+	var many []check.Finding
+	for i := range 30 {
+		many = append(many, parsed("a.js", 27, strings.Repeat(string(rune('a'+i)), 3)+" is wrong\n"+strings.Repeat("more\n", 120)))
+	}
+	many = append(many, parsed("a.js", 36, "the other way round\n"+strings.Repeat("more\n", 1200)), parsed("b.js", 1, "of another file\nmore"))
+	texts := ForModel(many)
+	if texts[1] != "b.js:1: of another file\nmore" || !strings.HasPrefix(texts[2], "a.js:36: the other way round\n") || texts[3] != "a.js:27: bbb is wrong (and 120 more lines)" {
+		t.Errorf("%.300q", texts)
 	}
 }
 

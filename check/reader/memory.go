@@ -16,6 +16,8 @@ var (
 	memoryFrame  = lazyregexp.New(`^ +(?:#\d+ (?:0x[0-9a-f]+ in )?(\S.*?) \(?([^\s:()]+):(\d{1,9})(?::\d{1,9})?\)?(?: \(.*\))?|(?:at|by) 0x[0-9A-F]+: (.+) \(([^\s:()]+):(\d{1,9})\))$`)
 	anyFrame     = lazyregexp.New(`^ +(?:#\d+|(?:at|by) 0x)`)
 	valgrindLine = lazyregexp.New(`^==\d+== ?`)
+	leaks        = lazyregexp.New(`^LeakSanitizer: | (?:lost|still reachable)$`)
+	allocates    = lazyregexp.New(`(?i)alloc|strn?dup|^operator new`)
 	address      = lazyregexp.New(`^0x[0-9a-f]+ is located |(?:(?: at| on) address|(?: at)?) 0x[0-9a-fA-F]+| \(p?tid=\d+[^)]*\)| [\[(][^\])]*0x[^\])]*[\])]`)
 )
 
@@ -67,16 +69,17 @@ func readValgrind(text string, l *list) {
 // Of the stacks the frames with a place in the user's code are kept, and ten of each at most.
 func memoryItem(i item, head string, body []string) item {
 	i.text = ""
-	frames := 0 // in the current stack
+	frames, where := 0, "" // in the current stack, and of the place
+	through := false       // the place is only a way to memory, which all leaks may have gone
 	for _, line := range body {
 		m := memoryFrame.FindStringSubmatch(line)
 		switch {
 		case len(i.text) > maxText:
 		case m != nil && isUserFile(m[2]+m[5]):
 			call, file, at := m[1]+m[4], m[2]+m[5], m[3]+m[6]
-			if i.file == "" {
-				i.file, i.line = file, number(at)
-				head += " in " + call
+			if i.file == "" || through && !allocates.MatchString(call) {
+				i.file, i.line, where = file, number(at), " in "+call
+				through = leaks.MatchString(head) && allocates.MatchString(call)
 			}
 			if frames++; frames <= 10 {
 				i.text += fmt.Sprintf("\n    at %s (%s:%s)", call, file, at)
@@ -86,6 +89,6 @@ func memoryItem(i item, head string, body []string) item {
 			i.text += "\n" + address.ReplaceAllString(strings.TrimSpace(line), "")
 		}
 	}
-	i.text = head + i.text
+	i.text = head + where + i.text
 	return i
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,10 +14,9 @@ import (
 
 	"hone/check"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
 	"hone/history"
-	"hone/internal/git"
-	"hone/internal/render"
 	"hone/loop"
 	"hone/story"
 	"hone/workspace"
@@ -63,6 +63,7 @@ type receipt struct {
 	Began       time.Time      `json:"began"`
 	Ended       time.Time      `json:"ended"`
 	Result      history.Kind   `json:"result"`
+	Undone      *int           `json:"undone_to_round,omitempty"` // 0: before the first; null: it was not undone, or was redone
 	Check       checkReceipt   `json:"check"`
 	Models      []string       `json:"models"`
 	Rounds      int            `json:"rounds"`
@@ -82,6 +83,12 @@ type checkReceipt struct {
 	After    int    `json:"findings_after"`
 	Old      int    `json:"findings_not_counted,omitempty"` // of before the run, with --only-new
 	Verified bool   `json:"verified"`                       // it ran, and passed
+	// Run is the run that it belongs to, if that is an attempt of this one.
+	Run string `json:"run,omitempty"`
+	// Directory is the part of the commit that was compared; empty if that is all of it.
+	Directory string `json:"directory,omitempty"`
+	// Apart are files that it may have seen, and that were not compared with the commit.
+	Apart []string `json:"not_compared,omitempty"`
 }
 
 type journalReceipt struct {
@@ -103,22 +110,41 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	case r.Start.Redacted:
 		return failure.Usage("the texts of run "+r.ID+" were replaced, so that nothing says what checked it", "ask for an export without --redacted")
 	}
-	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: receiptType, Predicate: receiptOf(r, end)}
-	tree := s.Predicate.Check.Tree
+	judged, err := judgedRun(r)
+	if err != nil {
+		return err
+	}
+	if judged != r {
+		defer judged.Close()
+	}
+	saw, err := seenBy(judged)
+	if err != nil {
+		return err
+	}
+	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: receiptType, Predicate: receiptOf(r, end, saw)}
+	p := &s.Predicate
+	redo := fmt.Sprintf("hone undo %s --to-round %d", named, r.Past.State().Round)
 	switch {
 	case f.commit != "":
-		id, err := committed(ctx, r, f.commit)
+		c, err := saw.compare(ctx, r.Home.Workspace(), f.commit)
+		if other, ok := errors.AsType[*otherFile](err); ok {
+			return other.failure(named, saw, p.Undone != nil, redo)
+		}
 		if err != nil {
 			return err
 		}
-		s.Subject = []subject{{filepath.Base(r.Home.Workspace()), map[string]string{"gitCommit": id}}}
-	case tree == "" && !f.trailer:
+		if p.Check.Apart = c.apart; c.below != "." {
+			p.Check.Directory = c.below
+		}
+		s.Subject = []subject{{filepath.Base(r.Home.Workspace()), map[string]string{"gitCommit": c.id}}}
+	case f.trailer && p.Undone != nil:
+		return failure.Usage("run "+r.ID+" was undone, so a commit of the files would not have its work", redo+" redoes it")
+	case p.Check.Tree == "" && !f.trailer:
 		return failure.Usage("run "+r.ID+" saw no tree with a check", "name the commit that has its work: hone receipt "+named+" --commit HEAD")
 	default:
-		s.Subject = []subject{{"files of " + filepath.Base(r.Home.Workspace()), map[string]string{"sha256": tree}}}
+		s.Subject = []subject{{"files of " + filepath.Base(r.Home.Workspace()), map[string]string{"sha256": p.Check.Tree}}}
 	}
 	if f.trailer {
-		p := s.Predicate
 		_, err = fmt.Fprintf(a.out, "Hone-Run: %s\nHone-Result: %s\nHone-Model: %s\nHone-Check-Sha256: %s\nHone-Journal-Sha256: %s\n",
 			p.Run, p.Result, strings.Join(p.Models, ","), p.Check.SHA256, p.Journal.Head)
 		return err
@@ -130,69 +156,50 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	return err
 }
 
-func receiptOf(r *report.Run, end history.End) receipt {
+func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	past := r.Past
 	n := story.NumbersOf(past, past.Ledger(), 0)
-	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind,
+	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind, Undone: undoneTo(past, end),
 		Rounds: n.Rounds, Tokens: n.Tokens, Unconfirmed: n.Unconfirmed, Cost: n.Cost, Models: []string{}, Judges: []string{},
 		Journal: journalReceipt{past.Last().Hash(), len(past.Events())}}
-	var set loop.Settings
-	_ = json.Unmarshal(r.Start.Settings, &set) // a loop with a judge of its own has no check there
-	if p.Check.Command = set.Check; set.Check != "" {
-		p.Check.SHA256 = workspace.Digest([]byte(set.Check))
-	}
-	if before, ok := past.Before(); ok {
-		p.Check.Before = check.Count(check.BlockingOf(before.Findings))
-	}
-	p.Check.After = check.Count(check.BlockingOf(end.Findings))
-	if last, ok := past.LastCheck(); ok {
-		p.Check.Tree, p.Check.Old = last.Tree, last.Old
-		p.Check.Verified = end.Kind == history.KindDone && p.Check.After == 0
-	}
 	for _, asked := range history.Of[history.Reserve](past.Events()) {
 		if asked.Model != "" && !slices.Contains(p.Models, asked.Model) {
 			p.Models = append(p.Models, asked.Model)
 		}
 	}
-	for _, w := range history.Of[history.Walls](past.Events()) {
+	judged := saw.run.Past
+	var set loop.Settings
+	_ = json.Unmarshal(saw.run.Start.Settings, &set) // a loop with a judge of its own has no check there
+	if p.Check.Command = set.Check; set.Check != "" {
+		p.Check.SHA256 = workspace.Digest([]byte(set.Check))
+	}
+	if before, ok := judged.Before(); ok {
+		p.Check.Before = check.Count(check.BlockingOf(before.Findings))
+	}
+	left, _ := judged.End()
+	p.Check.After = check.Count(check.BlockingOf(left.Findings))
+	p.Check.Tree, p.Check.Old, p.Check.Verified = saw.check.Tree, saw.check.Old, saw.passed && left.Kind == history.KindDone
+	if saw.run != r {
+		p.Check.Run = saw.run.ID
+	}
+	for _, w := range history.Of[history.Walls](judged.Events()) {
 		p.Walls = &w
 	}
-	for _, q := range past.Asked() {
-		if answer, ok := past.AnswerTo(q); ok && q.AboutJudges() && answer.Approved && !slices.Contains(p.Judges, q.Path) {
-			p.Judges = append(p.Judges, q.Path)
+	judges := kinds.Judges(saw.run.Start)
+	for _, d := range saw.changes {
+		if judges(d.Path) {
+			p.Judges = append(p.Judges, d.Path)
 		}
 	}
 	return p
 }
 
-// committed returns the id of a commit that has all files as the run left them.
-func committed(ctx context.Context, r *report.Run, revision string) (string, error) {
-	named := r.ID + failure.Elsewhere(r.Home.Workspace())
-	repo, err := git.OpenAt(r.Home.Workspace())
-	if err != nil {
-		return "", failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+named+", whose subject is the tree")
+// undoneTo returns the round whose files a user restored; nil if these are the files of the last one, or of the best
+// one, which the run itself restored.
+func undoneTo(past *history.Past, end history.End) *int {
+	to := past.RestoredTo()
+	if to == nil || *to == past.State().Round || end.Restored && *to == end.Best {
+		return nil
 	}
-	id, err := repo.CommitID(ctx, revision)
-	if err != nil {
-		return "", failure.Usage(err.Error(), "git log lists the commits")
-	}
-	blobs, err := repo.Blobs(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	changes, err := r.Past.AllChanges(r.Home.Get)
-	if err != nil {
-		return "", err
-	}
-	for _, d := range changes {
-		same := blobs[d.Path] == ""
-		if d.Op() != workspace.Removed {
-			content, err := r.Home.Get(d.After.Digest)
-			same = err == nil && git.IsBlob(blobs[d.Path], content)
-		}
-		if !same {
-			return "", failure.Usage(fmt.Sprintf("commit %.12s does not have %s as the run left it", id, render.Line(d.Path)), "commit the run's work, then: hone receipt "+named+" --commit HEAD")
-		}
-	}
-	return id, nil
+	return to
 }

@@ -21,7 +21,7 @@ import (
 
 // restored are the paths that the undo restores; end is the time of the run's last event.
 func (p *undoPlan) leftLines(ctx context.Context, restored []string, end time.Time) (lines []string, err error) {
-	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), p.run.Past.First().Time, end)
+	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), p.run.Past.First().Time, end, listing.Refs(p.run.Start.Git))
 	add := func(why string, names []string) {
 		for _, name := range names {
 			lines = append(lines, fmt.Sprintf("not undone (%s): %s", why, render.Line(name)))

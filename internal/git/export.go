@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -42,23 +41,11 @@ func (r *Repo) Dirty(ctx context.Context) (bool, error) {
 // repository and changes nothing in it, not even its index. A submodule becomes an empty
 // directory.
 func (r *Repo) Export(ctx context.Context, commit, dir string) (err error) {
-	filtersOff, err := r.filtersOff(ctx)
+	env, done, err := r.scratchIndex(ctx, commit)
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "hone-index-")
-	if err != nil {
-		return fmt.Errorf("export a commit: %w", err)
-	}
-	defer os.RemoveAll(scratch)
-	env := append([]string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}, filtersOff...)
-	for _, args := range [][]string{
-		{"read-tree", commit},
-		{"checkout-index", "--all", "--quiet", "--prefix=" + filepath.ToSlash(dir) + "/"},
-	} {
-		if _, err := r.run(ctx, call{args: args, env: env, set: []string{"core.sparseCheckout=false", "core.splitIndex=false"}}); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer done()
+	_, err = r.runOwn(ctx, call{args: []string{"checkout-index", "--all", "--quiet", "--prefix=" + filepath.ToSlash(dir) + "/"}, env: env})
+	return err
 }

@@ -33,16 +33,24 @@ type Leftover struct {
 	More bool
 }
 
+// Refs is what a repository's names held; see [git.Refs].
+type Refs = git.Refs
+
 // Leftovers finds what changed between two times, including the seconds of
 // both, and is not among the restored paths, which are relative to root. It
 // searches the repository that root is in, and those nested in it. It does not
 // see a file that changed again later. Without a repository it returns only the
 // commits of nested ones.
 //
+// was is what the names of the repository held at the first time. Git records whole seconds:
+// in the first one, a step of HEAD to a commit that was there then is left out. Without was, and
+// in nested repositories, the line says that the step may be older.
+//
 // Leftovers only reads, follows no symbolic link, and looks at a limited number
 // of files. With an error, it still returns what it has found.
-func Leftovers(ctx context.Context, root string, restored []string, since, until time.Time) (Leftover, error) {
+func Leftovers(ctx context.Context, root string, restored []string, since, until time.Time, was Refs) (Leftover, error) {
 	s := newLeftoverSearch(ctx, root, restored, since, until)
+	s.was = was
 	top, err := git.Root(root)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
@@ -84,8 +92,9 @@ type leftoverSearch struct {
 	since, until time.Time
 	restored     map[string]bool
 	parents      map[string]bool // directories of restored files: restoring changed their times
-	budget       int             // how many entries may still be looked at
-	files        bool            // what git keeps of ignored repositories does not count
+	was          Refs
+	budget       int  // how many entries may still be looked at
+	files        bool // what git keeps of ignored repositories does not count
 	found        Leftover
 }
 
@@ -156,6 +165,16 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 		whose = at + ": "
 	}
 	for _, m := range moves {
+		first, known := m.When.Unix() == s.since.Unix(), at == "." && s.was.IDs != nil
+		if first && known {
+			held, err := repo.Held(s.ctx, s.was, m.ID)
+			if err != nil {
+				return err
+			}
+			if held {
+				continue
+			}
+		}
 		what := m.Action + ": " + m.Subject
 		switch {
 		case strings.Trim(m.ID, "0") == "":
@@ -164,8 +183,8 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 			what = cmp.Or(m.Subject, "without a subject")
 		}
 		text := whose + m.ID[:7] + " " + what
-		if m.When.Unix() == s.since.Unix() {
-			text += " (perhaps made just before the run)" // git records whole seconds
+		if first && !known {
+			text += " (perhaps made just before the run)"
 		}
 		s.found.Commits = append(s.found.Commits, text)
 	}

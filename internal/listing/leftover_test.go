@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone/internal/git"
 	"hone/workspace"
 )
 
@@ -43,7 +44,7 @@ func commitAt(t testing.TB, dir string, when time.Time, subject string) {
 // checkLeftovers compares leftovers, except the commits' ids.
 func checkLeftovers(t *testing.T, root string, restored []string, want Leftover) {
 	t.Helper()
-	got, err := Leftovers(context.Background(), root, restored, runBegins, runEnds)
+	got, err := Leftovers(context.Background(), root, restored, runBegins, runEnds, Refs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestLeftoverMoves(t *testing.T) {
 	gitAt(t, root, "checkout", "-q", "--detach")
 	gitAt(t, root, "checkout", "-q", "-")
 	gitAt(t, root, "update-ref", "-d", "HEAD")
-	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds)
+	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds, Refs{})
 	if err != nil || len(got.Commits) < 4 {
 		t.Fatalf("%q, %v", got.Commits, err)
 	}
@@ -116,6 +117,38 @@ func TestLeftoverMoves(t *testing.T) {
 	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-2], "checkout: moving from ") ||
 		got.Commits[len(words)-1] != "0000000 HEAD no longer names a commit" {
 		t.Errorf("%q", got.Commits)
+	}
+}
+
+// In the second in which the run began, what the names of the repository held then is older.
+func TestLeftoversOfTheFirstSecond(t *testing.T) {
+	personal(t)
+	root := planted(t, "f", "nested/f")
+	gitAt(t, root, "init", "-q", "-b", "main")
+	gitAt(t, filepath.Join(root, "nested"), "init", "-q")
+	commitAt(t, filepath.Join(root, "nested"), runBegins, "inner")
+	commitAt(t, root, runBegins, "first")
+	commitAt(t, root, runBegins, "second")
+	gitAt(t, root, "checkout", "-q", "-b", "topic")
+	g, err := git.OpenAt(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := g.Refs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commitAt(t, root, runBegins, "by the run")
+	gitAt(t, root, "commit", "-q", "--amend", "--allow-empty", "-m", "again")
+	commitAt(t, root, runEnds, "late")
+	got, err := Leftovers(t.Context(), root, nil, runBegins, runEnds, was)
+	if err != nil || len(got.Commits) != 4 {
+		t.Fatalf("%q, %v", got.Commits, err)
+	}
+	for i, want := range []string{" by the run", " commit (amend): again", " late", " inner (perhaps made just before the run)"} {
+		if !strings.HasSuffix(got.Commits[i], want) {
+			t.Errorf("%q, not %q", got.Commits[i], want)
+		}
 	}
 }
 
@@ -174,7 +207,7 @@ func TestLeftoversByChangeTime(t *testing.T) {
 	if workspace.ChangeTime(info).IsZero() {
 		t.Skip("there is no change time here")
 	}
-	got, err := Leftovers(context.Background(), root, nil, workspace.ChangeTime(info), workspace.ChangeTime(info))
+	got, err := Leftovers(context.Background(), root, nil, workspace.ChangeTime(info), workspace.ChangeTime(info), Refs{})
 	if err != nil || !slices.Contains(got.Ignored, ".env") {
 		t.Errorf("Leftovers() = %q, %v", got.Ignored, err)
 	}
@@ -208,7 +241,7 @@ func TestLeftoversAreBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Leftovers(ctx, root, nil, runBegins, runEnds); err == nil {
+	if _, err := Leftovers(ctx, root, nil, runBegins, runEnds, Refs{}); err == nil {
 		t.Error("a cancelled search ended well")
 	}
 }
@@ -220,7 +253,7 @@ func TestLeftoversOfBrokenRepository(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "nested", ".git", "HEAD"), []byte("nonsense\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds)
+	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds, Refs{})
 	if err == nil || !slices.Contains(got.Ignored, "top.db") {
 		t.Errorf("Leftovers() = %q, %v", got.Ignored, err)
 	}
@@ -240,7 +273,7 @@ func BenchmarkLeftovers(b *testing.B) {
 	gitAt(b, root, "init", "-q")
 	b.Run("leftovers", func(b *testing.B) {
 		for b.Loop() {
-			if got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds); err != nil || got.More {
+			if got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds, Refs{}); err != nil || got.More {
 				b.Fatal(got, err)
 			}
 		}

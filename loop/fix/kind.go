@@ -78,6 +78,9 @@ func (v *invocation) round(fixer hone.Role, guard *secret.Guard) hone.Round {
 		if v.Reported != nil && r.Round() == 1 && !config.OnlyNew.In(v.Values) && v.Prove() == "" {
 			lead = "What it reported elsewhere, as " + render.Line(v.Reported.Name) + " says (it has not run here yet, and lines may have moved since):"
 		}
+		if note, others := loop.ProofNote(wrong); note != "" {
+			lead, wrong = note+"\n\nWhat it reports:", others
+		}
 		report := place + last + "\n" + lead + "\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
 		_, err = r.Talk(ctx, fixer, hone.Text(v.prompt(), report))
 		return nil, err

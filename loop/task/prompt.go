@@ -100,13 +100,18 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskFile, 
 		if err != nil {
 			return composed{}, err
 		}
-		return composed{fmt.Sprintf("Loop %d of %d.\n%s%sThe check does not pass with the files as they are now.\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
-			loop.FalseClaim(said, prior), pendingText(prior), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
+		state, do := "The check does not pass with the files as they are now.", "Fix what the check reports, run the check again,"
+		note, others := loop.ProofNote(prior)
+		if note != "" {
+			state, do = note, "Do what is said above,"
+		}
+		return composed{fmt.Sprintf("Loop %d of %d.\n%s%s%s\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
+			loop.FalseClaim(said, prior), state, pendingText(others), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor), do))}, nil
 	})
 	return p.Text, true, err
 }
 
-const continuation = "\nThis session continues: from now on it has %s; the last reply is for the final answer. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
+const continuation = "\nThis session continues: from now on it has %s; the last reply is for the final answer. %s and end with your final answer in the same form as before.\n"
 
 func onlyChecked(prior []check.Finding) bool {
 	checked := false
@@ -305,7 +310,7 @@ func pendingText(prior []check.Finding) string {
 	for _, f := range prior {
 		text := loop.FindingText(f)
 		switch {
-		case f.Source == check.SourceCommand && f.Blocks():
+		case (f.Source == check.SourceCommand || f.Source == hone.SourceProof) && f.Blocks():
 			checked = append(checked, f)
 		case f.Source == sourceUnfinished:
 		case f.Source == sourceBlocker:

@@ -177,7 +177,7 @@ func (o sheet) attempts() []string {
 
 func (o sheet) changed() []string {
 	several := func(r story.Round) bool { return len(r.Changes()) > 1 }
-	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.rounds) > 0 && !slices.ContainsFunc(o.rounds, several) {
+	if len(o.Files) == 0 || len(o.Files) == 1 && !o.Files[0].Judges && len(o.rounds) > 0 && !slices.ContainsFunc(o.rounds, several) {
 		return nil
 	}
 	most := maxFiles
