@@ -140,8 +140,10 @@ type toCommand struct {
 }
 
 func (a toCommand) Write(b []byte) (int, error) {
-	a.f.request.Lock() // reached may still run for a request that was answered already
-	a.f.request.Unlock()
+	func() {
+		a.f.request.Lock() // reached may still run for a request that was answered already
+		defer a.f.request.Unlock()
+	}()
 	n, err := a.to.Write(b)
 	a.f.out.Add(int64(n))
 	return n, err

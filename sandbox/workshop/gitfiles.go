@@ -170,18 +170,27 @@ func (e *EscapeError) Hint() string {
 	return fmt.Sprintf("replace the symlink with a file, or let commands read %q", e.Target)
 }
 
-// ProgramsError means that a path of Write has to do with a directory of PATH outside of the
-// workspace, from which hone and the user run programs without walls.
-type ProgramsError struct{ Path, Dir string }
+// PathError means that walls cannot do with a path what the policy says.
+type PathError struct{ Why, Remedy string }
 
-// Error names both.
-func (e *ProgramsError) Error() string {
-	return fmt.Sprintf("commands may not write %q: you and hone run programs of %q, which is on your PATH, without walls", e.Path, e.Dir)
-}
+// Error says why.
+func (e *PathError) Error() string { return e.Why }
 
 // Hint returns what the user can do.
-func (e *ProgramsError) Hint() string {
-	return fmt.Sprintf("open only other directories in %q, or take %q off your PATH", e.Path, e.Dir)
+func (e *PathError) Hint() string { return e.Remedy }
+
+// checkHidden refuses to hide what has paths that every command is shown.
+func (w *Workshop) checkHidden() error {
+	for _, hidden := range w.Hide {
+		for _, path := range append([]string{w.Root}, w.read...) {
+			outer, inner := w.realPath(hidden), w.realPath(path)
+			if sandbox.Within(outer, inner) && (outer != inner || path == w.Root) {
+				return &PathError{fmt.Sprintf("%q cannot be hidden: commands need %q in it", hidden, path),
+					"name what is to be hidden in it, in hide of [sandbox] or with --hide"}
+			}
+		}
+	}
+	return nil
 }
 
 func (w *Workshop) checkPrograms() error {
@@ -192,7 +201,8 @@ func (w *Workshop) checkPrograms() error {
 			}
 			at, opened := w.realPath(dir), w.realPath(path)
 			if sandbox.Within(at, opened) || sandbox.Within(opened, at) || sandbox.Within(path, dir) {
-				return &ProgramsError{Path: path, Dir: dir}
+				return &PathError{fmt.Sprintf("commands may not write %q: you and hone run programs of %q, which is on your PATH, without walls", path, dir),
+					fmt.Sprintf("open only other directories in %q, or take %q off your PATH", path, dir)}
 			}
 		}
 	}

@@ -3,8 +3,10 @@
 package workshop
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +45,17 @@ func TestPolicyWithoutWalls(t *testing.T) {
 	b.make(t, "elsewhere/", "src/project/.config -> %/elsewhere")
 	if _, err := b.shop.Equip(); err == nil {
 		t.Error("a protected path may lead out of the workspace")
+	}
+}
+
+// What commands need cannot be hidden around it: it would stay visible without a word.
+func TestHidden(t *testing.T) {
+	for hidden, needed := range map[string]string{"/": "src/project", "%": "src/project", "%/src/project": "src/project", "/etc": "/etc/", "/usr/share/doc": "", "%/src/project/private": "", "/etc/passwd": "", "%/nothing": ""} {
+		b := newBench(t, "src/project/private/key")
+		b.shop.Hide = []string{strings.ReplaceAll(hidden, "%", filepath.Dir(filepath.Dir(b.root)))}
+		_, err := b.shop.Equip()
+		if path, ok := errors.AsType[*PathError](err); ok != (needed != "") || ok && !strings.Contains(path.Why, needed) {
+			t.Errorf("%s: %v", hidden, err)
+		}
 	}
 }

@@ -105,8 +105,8 @@ const (
 // are switched to offline mode and read the user's caches in place; with it they
 // download into the run's home, or into overlays of the user's caches. Caches that
 // are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
-// the workspace would show something outside, and a [*ProgramsError] if commands could change
-// programs that run outside of walls.
+// the workspace would show something outside, and a [*PathError] if commands could change
+// programs that run outside of walls, or if Hide has what they need.
 func (w Workshop) Equip() (p sandbox.Policy, err error) {
 	if w, err = w.clean(); err != nil {
 		return p, err
@@ -139,6 +139,9 @@ func (w *Workshop) equip() (p sandbox.Policy, err error) {
 	path := w.toolchains()
 	w.caches()
 	w.certificates()
+	if err := w.checkHidden(); err != nil {
+		return p, err
+	}
 	if err := w.makeHome(); err != nil {
 		return p, fmt.Errorf("make the directories of the run: %w", err)
 	}

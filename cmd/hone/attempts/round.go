@@ -498,8 +498,8 @@ func (g *contest) moreBudget() (flags []hone.Flag) {
 }
 
 func (g *contest) changed(a *attempt) bool {
-	home, err := group.OpenHome(a.Dir)
-	if home == nil {
+	home, _ := group.OpenHome(a.Dir)
+	if home == nil { // it recorded nothing
 		return false
 	}
 	defer home.Close()
