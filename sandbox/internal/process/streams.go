@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -61,13 +62,25 @@ func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
 	return s, nil
 }
 
-func (s *Streams) read(r io.Reader, into *capture) {
-	buf := make([]byte, 64<<10)
-	for {
+// After [Streams.Finish] it takes what the command left in the pipe, and no more.
+func (s *Streams) read(r *os.File, into *capture) {
+	const (
+		pipe = 1 << 20                // the most that one holds
+		rest = 100 * time.Millisecond // for reading that on a busy machine
+	)
+	buf, left := make([]byte, 64<<10), pipe
+	for left > 0 {
 		n, err := r.Read(buf)
 		if n > 0 {
 			into.add(buf[:n])
 			s.forward(buf[:n], into.live)
+		}
+		switch {
+		case left < pipe:
+			left -= n
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			left--
+			err = r.SetReadDeadline(time.Now().Add(rest))
 		}
 		if err != nil {
 			return
@@ -105,12 +118,18 @@ func (s *Streams) wait(most time.Duration) {
 	}
 }
 
-// Finish waits at most that long until the streams have ended, and closes them.
+// Finish waits at most that long until the streams have ended, and closes them. What the command
+// has written by then is kept, however slow its readers are.
 func (s *Streams) Finish(most time.Duration) {
 	s.wait(most)
 	s.in.end(most)
-	closeAll(s.ours)
+	for _, f := range s.ours {
+		if f.SetReadDeadline(time.Now()) != nil { // Windows has none for pipes
+			_ = f.Close()
+		}
+	}
 	<-s.done
+	closeAll(s.ours)
 }
 
 func closeAll(files []*os.File) {
