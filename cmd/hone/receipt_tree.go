@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -289,13 +287,7 @@ func (c *comparison) read(ctx context.Context, in, commit string) (is git.Compar
 		return is, err
 	}
 	defer tree.Close()
-	_, err = tree.Apply(ctx, workspace.Manifest(nil).Diff(files), func(digest string) (io.ReadCloser, error) {
-		if content, ok := c.unstored[digest]; ok {
-			return io.NopCloser(bytes.NewReader(content)), nil
-		}
-		return c.saw.run.Home.OpenObject(digest)
-	})
-	if err != nil {
+	if err := history.WriteTree(ctx, tree, files, c.saw.run.Home, c.unstored); err != nil {
 		return is, err
 	}
 	return repo.Compare(ctx, commit, tree.Dir(), below)

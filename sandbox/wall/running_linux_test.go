@@ -358,7 +358,7 @@ func TestRunningDiesWithHone(t *testing.T) {
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "reached\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
-		if pids := left(t, "127.0.0.1:"+port); len(pids) == 0 {
+		if !waittest.Until(func() bool { return len(left(t, "127.0.0.1:"+port)) > 0 }) {
 			t.Error("there is no server")
 		}
 		must(0, hone.Process.Kill())

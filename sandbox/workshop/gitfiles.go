@@ -186,7 +186,7 @@ func (w *Workshop) checkHidden() error {
 			outer, inner := w.realPath(hidden), w.realPath(path)
 			if sandbox.Within(outer, inner) && (outer != inner || path == w.Root) {
 				return &PathError{fmt.Sprintf("%q cannot be hidden: commands need %q in it", hidden, path),
-					"name what is to be hidden in it, in hide of [sandbox] or with --hide"}
+					"name only what is to be hidden in it"}
 			}
 		}
 	}

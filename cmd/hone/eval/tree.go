@@ -135,7 +135,7 @@ func (s *Suite) runBase(c Case) (b Base, err error) {
 			return err
 		}
 		defer tree.Close()
-		return history.WriteTree(ctx, tree, m, home)
+		return history.WriteTree(ctx, tree, m, home, nil)
 	}
 	return b, nil
 }

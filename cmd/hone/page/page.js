@@ -113,9 +113,15 @@
     source.onerror = () => { state.textContent = "not connected"; };
     source.onmessage = (e) => {
       seen = e.lastEventId;
-      JSON.parse(e.data).forEach(replace);
+      held.push(...JSON.parse(e.data));
+      if (!pressed) release();
     };
   };
+  // A press and its release are a click only if what is pressed stays.
+  let pressed = false, held = [];
+  const release = () => { pressed = false; held.splice(0).forEach(replace); };
+  addEventListener("pointerdown", () => { pressed = true; }, true);
+  for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => setTimeout(release), true);
   const follow = () => {
     if (source) source.close();
     source = undefined;
