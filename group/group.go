@@ -271,15 +271,18 @@ func OpenHome(dir string) (*journal.Home, error) {
 	return home, err
 }
 
-// First reads the first run of a home; the Outcome is zero if there is none.
+// First reads the first run of a home; the Outcome is zero if there is none. A journal without events is
+// none: its process died, or found that another one works here.
 func First(home *journal.Home) (o Outcome, err error) {
 	all, err := home.Runs()
-	if err != nil || len(all) == 0 {
-		return o, err
+	for _, run := range all {
+		events, err := home.Read(run)
+		if err != nil {
+			return o, err
+		}
+		if len(events) > 0 {
+			return Outcome{Run: run, Events: events, Past: history.Read(events)}, nil
+		}
 	}
-	events, err := home.Read(all[0])
-	if err != nil || len(events) == 0 {
-		return o, err
-	}
-	return Outcome{Run: all[0], Events: events, Past: history.Read(events)}, nil
+	return o, err
 }
