@@ -159,7 +159,7 @@ cross:
 # wait for processes. -w, because no debugger reads the programs: the linker takes a third less.
 unit:
 	packages=$$($(UNIT)) && test -n "$$packages" && \
-		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -ldflags=-w -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
+		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -ldflags=-w -p 4 -parallel 4 -timeout $(TIMEOUT) $$packages
 
 # Two modules at a time: the browser and the servers of some are slow to answer. -count=1, because their tests build hone, which
 # the test cache does not notice: it would answer for an earlier one.
