@@ -49,7 +49,7 @@ func MoreCost(limit, needs float64) Next {
 	return ResumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*max(2*limit, needs))/100))
 }
 
-// MoreTime is [MoreTokens] for the time. It is at least a minute, because nobody knows how much a run needs.
+// MoreTime proposes twice a time limit, and at least a minute.
 func MoreTime(limit time.Duration) Next {
 	return ResumeWith("max-time", DurationText(max(2*limit, time.Minute)))
 }

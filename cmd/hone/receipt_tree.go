@@ -233,10 +233,10 @@ func (c *comparison) judge(in string, is git.Comparison) error {
 			}
 		}
 	}
+	own := c.saw.run.Own()
 	for i, paths := range [][]string{is.Changed, is.Missing, is.Extra} {
 		for _, p := range paths {
 			full := path.Join(in, p)
-			own := c.saw.run.Own()
 			switch name := c.inRun(full); {
 			case slices.Contains(c.apart, name), own != nil && own(name):
 			case i == 2 && is.Submodules[p] == "":

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Refs is what a repository's names held at one time. The zero value is not known.
+// Refs is what a repository's names held at one time. The zero value means that it is not known.
 type Refs struct {
 	// Branch is the branch that HEAD was on, such as "main"; empty if it was on none.
-	Branch string `json:"branch,omitempty"`
+	Branch string
 	// IDs are the objects of the branches and tags, such as "refs/heads/main".
-	IDs map[string]string `json:"ids,omitempty"`
+	IDs map[string]string
 	// Stash are the stashed commits, the newest first.
-	Stash []string `json:"stash,omitempty"`
+	Stash []string
 }
 
 // maxRefs is how many branches and tags are looked at.

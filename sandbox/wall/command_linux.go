@@ -234,7 +234,7 @@ func (l *walled) failure() error {
 	return errSilent
 }
 
-// errSilent is how a supervisor ends that somebody has killed before it started the command.
+// errSilent means that the supervisor was killed before it started the command.
 var errSilent = errors.New("its supervisor ended without a message")
 
 // Exited returns a channel that is closed when the command has ended.

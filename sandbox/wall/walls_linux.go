@@ -157,7 +157,7 @@ func (w *Walls) try(ctx context.Context) error {
 	return err
 }
 
-// again returns a function that calls f, and once more if somebody killed the supervisor before it started the command.
+// again wraps f so that it is retried once if the supervisor was killed before it started the command.
 func again(f func() (sandbox.Result, error)) func() (sandbox.Result, error) {
 	return func() (sandbox.Result, error) {
 		result, err := f()

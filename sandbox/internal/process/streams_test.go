@@ -29,7 +29,7 @@ func (s slow) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What a command has written when its streams are closed is kept, even if nobody has read it until then.
+// Output that is still unread in the pipe when the streams are closed is kept.
 func TestOutputOfSlowReaders(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its pipes have no deadlines")
