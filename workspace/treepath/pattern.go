@@ -3,6 +3,7 @@ package treepath
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -10,13 +11,15 @@ import (
 
 // Patterns is a compiled list of globs. The zero Patterns match nothing.
 type Patterns struct {
-	globs []glob
+	named map[string][]glob // by the last name of what they match, or by its extension if that is all that is known
+	other []glob
 	fold  bool
 }
 
 type glob struct {
-	text  string // cleaned; folded if the list folds case
-	below bool   // it also matches everything below
+	text       string // cleaned; folded if the list folds case
+	below      bool   // it also matches everything below it
+	start, end string // of the last name of what it matches
 }
 
 // Compile returns the patterns of a list. A pattern without glob characters is
@@ -34,12 +37,12 @@ func Compile(list []string, fold bool) (Patterns, error) {
 
 // CompileValid is like Compile, but it ignores malformed patterns.
 func CompileValid(list []string, fold bool) Patterns {
-	out := Patterns{fold: fold, globs: make([]glob, 0, len(list))}
+	ps := Patterns{named: map[string][]glob{}, fold: fold}
 	for _, p := range list {
 		if !doublestar.ValidatePattern(p) {
 			continue
 		}
-		plain := !strings.ContainsAny(p, `*?[{\`)
+		plain := !strings.ContainsAny(p, meta)
 		g := glob{text: strings.TrimPrefix(strings.TrimRight(p, "/"), "./"), below: plain || strings.HasSuffix(p, "/")}
 		if plain {
 			g.text = path.Clean(g.text)
@@ -47,40 +50,112 @@ func CompileValid(list []string, fold bool) Patterns {
 		if fold {
 			g.text = Fold(g.text)
 		}
-		out.globs = append(out.globs, g)
+		if dir, ok := strings.CutSuffix(g.text, "/**"); ok && dir != "" {
+			g.text, g.below = dir, true
+		}
+		ps.add(g)
 	}
-	return out
+	return ps
+}
+
+func (ps *Patterns) add(g glob) {
+	list := alternatives(g.text)
+	if len(list) > 1 {
+		list = append(list, Quote(g.text)) // a file may have the pattern as its name
+	}
+	for _, g.text = range list {
+		name := Base(g.text)
+		key := name
+		if first := strings.IndexAny(name, meta); first >= 0 {
+			g.end = name[strings.LastIndexAny(name, meta)+1:]
+			if g.start = name[:first]; strings.Contains(name, "}") {
+				g.start = "" // it may be one of several names
+			}
+			key = extension(g.end)
+		}
+		if key == "" || g.text == "." { // a dot is everything
+			ps.other = append(ps.other, g)
+		} else {
+			ps.named[key] = append(ps.named[key], g)
+		}
+	}
+}
+
+const meta = `*?[]{}\`
+
+// maxAlternatives is how many patterns may stand for one.
+const maxAlternatives = 256
+
+// alternatives returns patterns that together match what a pattern does, without braces in the last name if that is easy.
+func alternatives(p string) []string {
+	list := []string{p}
+	for {
+		var next []string
+		for _, p := range list {
+			next = append(next, choices(p)...)
+		}
+		if len(next) == len(list) || len(next) > maxAlternatives {
+			return list
+		}
+		list = next
+	}
+}
+
+// choices returns a pattern for each choice of the first braces of the last name; one with escapes is left as it is.
+func choices(p string) (list []string) {
+	name := Base(p)
+	before, rest, ok := strings.Cut(name, "{")
+	inside, after, closed := strings.Cut(rest, "}")
+	if !ok || !closed || strings.ContainsAny(inside, "{[]") || strings.Contains(p, `\`) || strings.Count(before, "[") != strings.Count(before, "]") {
+		return []string{p}
+	}
+	for choice := range strings.SplitSeq(inside, ",") {
+		list = append(list, p[:len(p)-len(name)]+before+choice+after)
+	}
+	return list
+}
+
+// extension returns the part of a name that begins at its last dot; empty if it has none.
+func extension(name string) string {
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		return name[dot:]
+	}
+	return ""
 }
 
 // Match reports whether one of the patterns matches a cleaned path.
 func (ps Patterns) Match(p string) bool {
-	if len(ps.globs) == 0 {
+	if len(ps.named) == 0 && len(ps.other) == 0 {
 		return false
 	}
 	if ps.fold {
 		p = Fold(p)
 	}
-	for _, g := range ps.globs {
-		if g.match(p) {
+	for at := p; ; at = Parent(at) {
+		name := Base(at)
+		ext := extension(name)
+		if match(ps.named[name], at, p) || ext != name && match(ps.named[ext], at, p) || match(ps.other, at, p) {
 			return true
 		}
-	}
-	return false
-}
-
-func (g glob) match(p string) bool {
-	if g.text == "." && g.below {
-		return true
-	}
-	for ; p != ""; p = Parent(p) {
-		if p == g.text || doublestar.MatchUnvalidated(g.text, p) {
-			return true
-		}
-		if !g.below {
+		if at == "" {
 			return false
 		}
 	}
-	return false
+}
+
+// match reports whether one of the patterns matches a path; those that match what is below something may match an ancestor.
+func match(globs []glob, at, path string) bool {
+	return slices.ContainsFunc(globs, func(g glob) bool {
+		switch {
+		case at != path && !g.below:
+			return false
+		case at == "":
+			return g.text == "."
+		case !strings.HasSuffix(at, g.end) || !strings.HasPrefix(Base(at), g.start):
+			return false
+		}
+		return at == g.text || doublestar.MatchUnvalidated(g.text, at)
+	})
 }
 
 // Match reports whether one of the patterns matches a cleaned path. It ignores

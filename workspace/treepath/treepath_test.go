@@ -6,6 +6,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 func TestClean(t *testing.T) {
@@ -134,6 +137,20 @@ func TestPatterns(t *testing.T) {
 		{"gen-*/", "gen-a/b/c", true},
 		{"app/[id].tsx", "app/[id].tsx", true},
 		{"{a,b}/x", "b/x", true},
+		{"app/{slug,x}.ts", "app/{slug,x}.ts", true},
+		{"app/{slug,x}.ts", "app/x.ts", true},
+		{"{a/b,c}.{go,py}", "c.py", true},
+		{"{a/b,c}.{go,py}", "a/c.py", false},
+		{"**/[{}]", "x/}", true},
+		{`\{a,b\}.c`, "{a,b}.c", true},
+		{`\{a,b\}.c`, "a.c", false},
+		{"*[-_]test.{c,cc}", "x_test.cc", true},
+		{"**/.env.*", "a/.env.local", true},
+		{"**/a.b*", "x/a.bc.d", true},
+		{"t/**", "t", true},
+		{"**/t/**", "x/t/y/z.go", true},
+		{"**/.go", "x/.go", true},
+		{"**/*", "x/.go", true},
 		{".", "any/thing", true},
 	} {
 		ps, err := Compile([]string{c.pattern}, true)
@@ -152,6 +169,25 @@ func TestPatterns(t *testing.T) {
 	if _, err := Compile([]string{"[a"}, false); err == nil {
 		t.Error("a bad pattern is no error")
 	}
+}
+
+// The lists by name must not change what a pattern means.
+func FuzzPatterns(f *testing.F) {
+	for _, s := range [][2]string{{"**/*.{go,py}", "a/b.py"}, {"a/[!x]*/", "a/b/c"}, {"{a/b,c}.{d,e}", "a/b.e"}, {`\{a,b}.c`, "a.c"}, {"[{]{a,b}", "{a"}, {"a{,b}/**", "ab/c"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, path string) {
+		text := strings.TrimPrefix(strings.TrimRight(pattern, "/"), "./")
+		if path, err := Clean(path); err == nil && doublestar.ValidatePattern(pattern) && utf8.ValidString(pattern+path) && len(pattern) < 20 && len(path) < 20 && strings.ContainsAny(pattern, `*?[{\`) {
+			want := false
+			for p := path; p != "" && (p == path || strings.HasSuffix(pattern, "/")) && !want; p = Parent(p) {
+				want = p == text || doublestar.MatchUnvalidated(text, p)
+			}
+			if got := CompileValid([]string{pattern}, false).Match(path); got != want && !strings.HasSuffix(text, "**/**") {
+				t.Errorf("pattern %q, path %q: %v, want %v", pattern, path, got, want)
+			}
+		}
+	})
 }
 
 func TestMatch(t *testing.T) {
