@@ -26,10 +26,11 @@ func FindProgram(name string, env []string, writable ...string) (string, error) 
 	if runtime.GOOS == "windows" {
 		endings = append(endings, strings.Split(cmp.Or(EnvValue(env, "PATHEXT"), ".COM;.EXE;.BAT;.CMD"), ";")...)
 	}
+	commands := reachOf(writable)
 	for _, dir := range ownDirs(env, nil) {
 		for _, ending := range endings {
 			path := filepath.Join(dir, name+ending)
-			if IsProgram(path) && !reaches(path, writable) {
+			if IsProgram(path) && !commands.has(path) {
 				return path, nil
 			}
 		}
@@ -53,37 +54,61 @@ func withOrigin(env, writable []string) []string {
 }
 
 func ownDirs(env, writable []string) []string {
+	commands := reachOf(writable)
 	return slices.DeleteFunc(filepath.SplitList(EnvValue(env, "PATH")), func(dir string) bool {
-		return !filepath.IsAbs(dir) || reaches(dir, writable)
+		return !filepath.IsAbs(dir) || commands.has(dir)
 	})
 }
 
-// reaches reports whether a path, or a symlink on the way to its file, lies in one of the directories. They are compared
-// as files, because a directory has other names where case does not matter, and below mounts.
-func reaches(path string, dirs []string) bool {
-	var infos []fs.FileInfo
+// reach are directories that commands may write. They are compared as files, because a directory
+// has other names where case does not matter, and below mounts.
+type reach struct {
+	dirs  []fs.FileInfo
+	asked map[string]bool // whether a path is one of them
+}
+
+func reachOf(dirs []string) reach {
+	r := reach{asked: map[string]bool{}}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil {
-			infos = append(infos, info)
+			r.dirs = append(r.dirs, info)
 		}
 	}
+	return r
+}
+
+// has reports whether a path, or a symlink on the way to its file, lies in one of the directories.
+func (r reach) has(path string) bool {
+	if len(r.dirs) == 0 {
+		return false
+	}
 	for range mostLinks {
-		for at := filepath.Clean(path); len(infos) > 0; at = filepath.Dir(at) {
-			info, err := os.Stat(at)
-			if err == nil && slices.ContainsFunc(infos, func(dir fs.FileInfo) bool { return os.SameFile(dir, info) }) {
+		path = filepath.Clean(path)
+		for at := path; ; at = filepath.Dir(at) {
+			if r.is(at) {
 				return true
 			}
 			if at == filepath.Dir(at) {
 				break
 			}
 		}
-		link, target, err := firstLink(filepath.Clean(path))
+		link, target, err := firstLink(path)
 		if err != nil || link == "" {
 			return false
 		}
-		path = resolved(filepath.Clean(path), link, target)
+		path = resolved(path, link, target)
 	}
 	return true
+}
+
+func (r reach) is(path string) bool {
+	is, ok := r.asked[path]
+	if !ok {
+		info, err := os.Stat(path)
+		is = err == nil && slices.ContainsFunc(r.dirs, func(dir fs.FileInfo) bool { return os.SameFile(dir, info) })
+		r.asked[path] = is
+	}
+	return is
 }
 
 // IsProgram reports whether a path leads to a file that can be run.

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(ownState{m}, map[string]func(){
 		"hone": func() {
 			story.Shortest = 0
+			collectLater()
 			os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest()))
 		},
 		"on-terminal": onTerminal,
