@@ -23,7 +23,6 @@ type Walls struct {
 	grade sandbox.Grade
 	grace time.Duration // see [None]
 
-	filled   []string          // the paths that did not exist when the walls were built, and have placeholders
 	overlays []sandbox.Overlay // those of the policy that commands find
 }
 
@@ -95,20 +94,14 @@ func newWalls(p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
+	w := &Walls{spec: spec{program: program, Policy: p, Outside: kernel.NamespaceIDs()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
-	placeholders := w.cover()
 	err = w.placeDoors(p.Doors, w.spec.ownNet())
 	if err == nil {
 		w.spec.Policy.Doors = w.doors
-		// Changes to these must be undone after a command, because the walls cannot protect them.
-		unprotected := slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-			mounted := wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
-			return mounted || slices.Contains(w.filled, e.Path)
-		})
-		w.guard, err = putback.New(unprotected, p.Aside, p.Records, placeholders)
+		w.guard, w.spec.Entries, err = putback.New(entries, p)
 	}
 	if err == nil && wall == sandbox.Hidden {
 		err = w.overlay()

@@ -38,7 +38,7 @@ func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
 	}
 	w := &Walls{env: p.Env}
 	if err = w.placeDoors(p.Doors, false); err == nil {
-		w.guard, err = putback.New(entries, p.Aside, "", nil)
+		w.guard, _, err = putback.New(entries, p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
