@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"hone/sandbox"
 )
 
 // Dir returns the path of the folder, which need not exist:
@@ -96,8 +98,16 @@ func Find(parts ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open hone's state folder: %w", err)
 	}
-	if err := checkPrivate(dir); err != nil {
+	info, err := os.Stat(dir)
+	if err != nil {
 		return "", err
+	}
+	owner, ok := sandbox.FileOwner(info) // elsewhere the folder inherits the access rights of the user's profile
+	switch {
+	case ok && owner != os.Geteuid():
+		return "", fmt.Errorf("hone's state folder %s belongs to user %d, not to you; set XDG_STATE_HOME to a directory of your own", dir, owner)
+	case ok && info.Mode().Perm()&0o022 != 0:
+		return "", fmt.Errorf("other users can write to hone's state folder %s; type: chmod 700 %s", dir, dir)
 	}
 	return filepath.Join(append([]string{dir}, parts...)...), nil
 }

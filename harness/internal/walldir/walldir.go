@@ -53,7 +53,7 @@ func New(root, id string) (*Dir, error) {
 	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
 		return nil, err
 	}
-	if lock, ok := tryLock(f.Path); ok {
+	if lock, err := sandbox.LockDir(f.Path); err == nil {
 		f.locks = append(f.locks, lock)
 	}
 	locked := filepath.Join(base, runPrefix+strings.TrimPrefix(filepath.Base(f.Path), newPrefix))
@@ -190,8 +190,8 @@ func RestoredNote(r sandbox.Restored) string {
 }
 
 func recoverAside(aside string) (notes []string, err error) {
-	lock, ok := tryLock(aside)
-	if !ok {
+	lock, err := sandbox.LockDir(aside)
+	if err != nil { // a process that is alive uses it
 		return nil, nil
 	}
 	defer lock.Close()
@@ -222,7 +222,7 @@ func (f *Dir) claimAside(guards, root string) (string, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}
-		if lock, ok := tryLock(dir); ok {
+		if lock, err := sandbox.LockDir(dir); err == nil {
 			f.locks = append(f.locks, lock)
 			return dir, nil
 		}
@@ -276,7 +276,7 @@ func removeStale() {
 		if !e.IsDir() || !removable {
 			continue
 		}
-		if lock, ok := tryLock(dir); ok {
+		if lock, err := sandbox.LockDir(dir); err == nil {
 			_ = clone.Remove(dir)
 			lock.Close()
 		}
