@@ -176,19 +176,6 @@ func Recover(root string) (notes []string, err error) {
 	return notes, nil
 }
 
-// RestoredNote says whether a protected file that a command changed was
-// restored.
-func RestoredNote(r sandbox.Restored) string {
-	text := r.Path + " is protected: a command changed it, and it was restored"
-	if r.NotRestored != "" {
-		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
-	}
-	if r.MovedTo != "" {
-		text += "; the command's version is in " + r.MovedTo
-	}
-	return text
-}
-
 func recoverAside(aside string) (notes []string, err error) {
 	lock, err := sandbox.LockDir(aside)
 	if err != nil { // a process that is alive uses it
@@ -198,7 +185,7 @@ func recoverAside(aside string) (notes []string, err error) {
 	const died = "an earlier hone died during a command: "
 	restored, err := putback.Recover(aside)
 	for _, r := range restored {
-		notes = append(notes, died+RestoredNote(r))
+		notes = append(notes, died+r.Note())
 	}
 	moved, failed := gitdir.Recover(context.Background(), aside, git.Unlink)
 	for _, r := range Repositories(moved) {
