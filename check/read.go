@@ -62,10 +62,10 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 			continue
 		}
 		text := applyRedact(c.Redact, strings.ToValidUTF8(string(report.Content), "\uFFFD"))
-		found = append(found, readWith(c.ReportReader, text, exit)...)
+		found = append(found, c.ReportReader.read(text, exit)...)
 	}
 	if !Blocking(found) {
-		found = append(found, readWith(c.Reader, out, exit)...)
+		found = append(found, c.Reader.read(out, exit)...)
 	}
 	for i := range found {
 		found[i].Source = SourceCommand
@@ -80,14 +80,6 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 		seen[f] = true
 		return again
 	})
-}
-
-// It is nil if r is the zero Reader.
-func readWith(r Reader, out string, exit int) []Finding {
-	if r.Read == nil {
-		return nil
-	}
-	return r.Read([]byte(out), exit)
 }
 
 // The command passed.

@@ -17,12 +17,12 @@ import (
 )
 
 // words reads lines "E file:line: message" as errors, W as warnings.
-var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding) {
-	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(string(out), -1) {
+var words Reader = func(out string, exit int) (found []Finding) {
+	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(out, -1) {
 		found = append(found, Finding{File: m[2], Line: 1, Text: m[3], ID: m[3], Advisory: m[1] == "W"})
 	}
 	return found
-}}
+}
 
 // read runs a command whose output words reads.
 func read(t *testing.T, cmd string, change func(*CommandConfig)) []Finding {
@@ -172,7 +172,7 @@ func TestLongOutput(t *testing.T) {
 	t.Parallel()
 	const secret = "SECRET-VALUE"
 	out := []byte("first\n" + strings.Repeat(secret+"\n", 2*maxRead/len(secret)) + "last\n")
-	c := CommandConfig{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}
+	c := CommandConfig{Program: Program{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}}
 	got := c.output(sandbox.Result{Stdout: out})
 	if len(got) > maxRead || !strings.HasPrefix(got, "first\n*\n") || !strings.HasSuffix(got, "*\nlast\n") {
 		t.Errorf("%d bytes, %.20q…%q", len(got), got, got[len(got)-20:])
