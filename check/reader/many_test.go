@@ -33,7 +33,7 @@ func many(n int) map[string]string {
 	}
 	return map[string]string{
 		"go":          repeated("", "--- FAIL: Test@ (0.00s)\n    a_test.go:@: got @\n", "", "FAIL\nFAIL\texample.com/m/a\t0.1s\n"),
-		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"fail","Package":"m/a","Test":"Test@"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
+		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"=== RUN   Test@\n"}`+"\n"+`{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"output","Package":"m/a","Test":"Test@","Output":"--- FAIL: Test@ (0.00s)\n"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
 		"junit":       repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
 		"tap":         repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
 		"node":        repeated("▶ all\n", "  ✖ t@ (1.5ms)\n    Error: no @\n        at a.js:@:1\n\n", "", "✖ all (9ms)\nℹ fail 9\n"),

@@ -304,7 +304,7 @@ func TestStopped(t *testing.T) {
 	for _, tt := range []struct{ name, out, want string }{
 		{"go", "=== RUN   TestA\n--- FAIL: TestA (0.00s)\n=== RUN   TestB\n=== PAUSE TestB\n=== RUN   TestC\n=== RUN   TestC/x\n    c_test.go:3: begins\n",
 			":0: TestC/x | TestC/x: it was running when the command was stopped\n:0: TestA | TestA failed\n"},
-		{"go-json", `{"Action":"run","Package":"m","Test":"TestB"}` + "\n" + `{"Action":"run","Package":"m","Test":"TestB/x"}` + "\n",
+		{"go-json", `{"Action":"output","Package":"m","Test":"TestB","Output":"=== RUN   TestB\n"}` + "\n" + `{"Action":"output","Package":"m","Test":"TestB/x","Output":"=== RUN   TestB/x\n"}` + "\n",
 			":0: m.TestB/x | TestB/x: it was running when the command was stopped\n"},
 		{"pytest", ruler("=", "test session starts") + "tests/test_a.py::test_a FAILED [ 33%]\ntests/test_a.py::test_b ",
 			":0: tests/test_a.py::test_b | test_b: it was running when the command was stopped\ntests/test_a.py:0: tests/test_a.py::test_a | test_a failed\n"},
