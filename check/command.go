@@ -53,8 +53,6 @@ type CommandConfig struct {
 	Reports func() (written func() []Report)
 	// ReportReader finds findings in a report file.
 	ReportReader Reader
-	// AllNotes keeps all advisory findings. Otherwise most of very many are only counted.
-	AllNotes bool
 	// Place makes the files of findings relative to the tree; nil if they are.
 	Place func([]Finding)
 	// FailOnFindings also fails a command that exits 0, if a Reader finds something.
@@ -148,15 +146,15 @@ func (c CommandConfig) findings(r sandbox.Result, written func() []Report) []Fin
 	found := c.read(out, r, written())
 	switch {
 	case passed && !(c.FailOnFindings && Blocking(found)):
-		return c.bounded(advisory(found))
+		return advisory(found)
 	case Blocking(found) && (r.TimedOut || r.Exit < 0): // after it had reported findings
 		text := c.head(r) + section("The end of its output", excerpt.End(out, 1<<10))
-		return c.bounded(append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...))
+		return append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...)
 	case Blocking(found):
 		if note := hiddenNote(r); note != "" {
 			found = append(found, Finding{Source: SourceCommand, Advisory: true, Text: note[1:]})
 		}
-		return c.bounded(found)
+		return found
 	}
 	return []Finding{c.failure(r)}
 }

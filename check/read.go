@@ -89,25 +89,3 @@ func advisory(findings []Finding) []Finding {
 	}
 	return findings
 }
-
-// maxAdvisory is how many advisory findings of one command are kept: a build may print
-// hundreds of warnings, and a model needs none of them.
-const maxAdvisory = 20
-
-func (c CommandConfig) bounded(findings []Finding) []Finding {
-	if c.AllNotes {
-		return findings
-	}
-	var b bounded
-	n := 0
-	findings = slices.DeleteFunc(findings, func(f Finding) bool {
-		if f.Blocks() {
-			return false
-		}
-		if n++; n > maxAdvisory {
-			b.omit(f)
-		}
-		return n > maxAdvisory
-	})
-	return append(findings, b.rest...)
-}

@@ -104,8 +104,8 @@ func TestCommandTimeoutReads(t *testing.T) {
 
 // A build that prints a thousand warnings sends some.
 func TestCommandFewNotes(t *testing.T) {
-	found := read(t, "for i in $(seq 1000); do echo \"W a:1: warning $i\"; done; echo 'E a:1: no x'; exit 1", nil)
-	if len(found) != maxAdvisory+2 || Count(found) != 1001 || found[0].Text != "no x" || !found[len(found)-1].Advisory {
+	found := Bound(read(t, "for i in $(seq 1000); do echo \"W a:1: warning $i\"; done; echo 'E a:1: no x'; exit 1", nil))
+	if len(found) != maxNotes+2 || Count(found) != 1001 || found[0].Text != "no x" || !found[len(found)-1].Advisory {
 		t.Errorf("%d findings that stand for %d", len(found), Count(found))
 	}
 }

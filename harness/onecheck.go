@@ -60,7 +60,7 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 		return nil
 	}
 	found, err = check.Command(walls, CheckConfig(check.CommandConfig{
-		Command: o.Command, Program: check.Program{Timeout: o.Timeout, Live: o.Live}, AllNotes: true}, o.Values, tree, o.Guard))(ctx)
+		Command: o.Command, Program: check.Program{Timeout: o.Timeout, Live: o.Live}}, o.Values, tree, o.Guard))(ctx)
 	if ctx.Err() != nil {
 		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
 	}

@@ -486,7 +486,7 @@ func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check
 func (s *Session) commandConfig(line string, tree *workspace.Tree) check.CommandConfig {
 	v := s.loop.Shared().Values
 	return CheckConfig(check.CommandConfig{
-		Command: line, Program: check.Program{Timeout: config.CheckTimeout.In(v), Live: checkOutput{s}}, AllNotes: config.OnlyNew.In(v)}, v, tree, s.guard)
+		Command: line, Program: check.Program{Timeout: config.CheckTimeout.In(v), Live: checkOutput{s}}}, v, tree, s.guard)
 }
 
 // ReadOutput returns the findings in an output; see [loop.Session].
