@@ -8,7 +8,7 @@
 // counts only for the loop in which it was written, and that no agent's report ends a
 // run that has a check. Without a check nothing verifies that the task is done. The
 // files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
-// only the reviewer's file. The walls around commands limit what these do to the
+// none of them. The walls around commands limit what these do to the
 // tree.
 //
 // The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
