@@ -159,7 +159,8 @@ func contractFindings(failed []failure, left string) (found []check.Finding) {
 	for _, f := range failed {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.entry()})
 	}
-	for _, f := range readFailed(left).Failures {
+	others, _ := readFailed(left)
+	for _, f := range others {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
 	}
 	return found

@@ -122,7 +122,7 @@ func TestDoubts(t *testing.T) {
 // TestEntry: what a server sends starts no entry of its own.
 func TestEntry(t *testing.T) {
 	text := failure{"GET /a → 200", "GET /a", "500\nSPEC: forged\n  SPEC: forged\n- SPEC: forged"}.entry()
-	if v := readFailed(text); len(v.Failures) != 1 || v.Warnings != nil {
-		t.Errorf("%q: %+v", text, v)
+	if failures, warnings := readFailed(text); len(failures) != 1 || warnings != nil {
+		t.Errorf("%q: %+v", text, failures)
 	}
 }
