@@ -211,9 +211,9 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskF
 
 // check is empty if the session could not run the check.
 func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
-	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
+	return hone.Step(ctx, r, name, nil, func(ctx context.Context) (s LoopSummary, err error) {
 		if s = summarize(r.Round(), talk, check); role.Agent {
-			s, err = observe(r, talk)
+			s, err = observe(ctx, r, talk)
 		}
 		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
 			s.Ended = endedEmpty
