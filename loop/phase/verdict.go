@@ -8,14 +8,13 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// failedSpec is one entry of failed_specs.md.
+// failedSpec is a contract that does not hold, as the suite observed it or as an entry of failed_specs.md has it.
 type failedSpec struct {
 	// Spec is the contract that failed, Input the exact input, and Observed
 	// what the system did, in the verifier's words; empty if they are missing.
 	Spec, Input, Observed string
-	// Text is the complete entry.
+	// Text is the complete entry, and Line its first line, counted from 1; zero if the suite observed it.
 	Text string
-	// Line is the entry's first line, counted from 1.
 	Line int
 }
 

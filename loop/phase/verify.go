@@ -218,10 +218,8 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 }
 
 func (got report) findings() (found []check.Finding) {
-	failures, warnings := readFailed(got.Text)
-	for _, f := range failures {
-		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
-	}
+	found = contractFindings(nil, got.Text)
+	_, warnings := readFailed(got.Text)
 	for _, w := range warnings {
 		found = append(found, check.Finding{Source: sourceVerdict, Advisory: true, Text: failedPath + ": " + w})
 	}
