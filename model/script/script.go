@@ -124,11 +124,7 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 }
 
 func (s *Script) choose(req model.Request) (Reply, error) {
-	texts := userTexts(req)
-	question := ""
-	if len(texts) > 0 {
-		question = texts[len(texts)-1]
-	}
+	question := lastQuestion(req)
 	i, err := s.match(question, req.Seq)
 	switch {
 	case err != nil:
@@ -136,7 +132,11 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 	case i >= 0:
 		return s.Replies[i], nil
 	case req.Seq < 0 || req.Seq >= len(s.Replies):
-		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, s.cause(texts, req.Seq))
+		why := ""
+		if slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }) {
+			why = "; a reply with when answers every request that matches, and each takes a turn"
+		}
+		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, why)
 	case s.Replies[req.Seq].When != "":
 		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
 			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
@@ -162,26 +162,6 @@ func (s *Script) match(question string, seq int) (int, error) {
 	return found, nil
 }
 
-// A When may have matched more requests than its author expected. It is empty if no reply has a When. Only the requests of the
-// same conversation are known.
-func (s *Script) cause(texts []string, seq int) string {
-	n, index := 0, -1
-	for k := len(texts) - 2; k >= 0; k-- {
-		i, err := s.match(texts[k], seq-n-1)
-		if err != nil || i < 0 || n > 0 && i != index {
-			break
-		}
-		n, index = n+1, i
-	}
-	switch {
-	case n > 1:
-		return fmt.Sprintf("; the %d requests before it all matched the when of reply %d, which answers every request that matches", n, index+1)
-	case slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }):
-		return "; a reply with when answers every request that matches, and each takes a turn"
-	}
-	return ""
-}
-
 func (s *Script) invalid(format string, args ...any) error {
 	return &model.Error{
 		Kind:    model.Invalid,
@@ -189,10 +169,9 @@ func (s *Script) invalid(format string, args ...any) error {
 	}
 }
 
-// Tool results are included.
-func userTexts(req model.Request) []string {
-	var list []string
-	for _, m := range req.Messages {
+// It is the text of the last user message, with results of tools.
+func lastQuestion(req model.Request) string {
+	for _, m := range slices.Backward(req.Messages) {
 		if m.Role != model.User {
 			continue
 		}
@@ -204,9 +183,9 @@ func userTexts(req model.Request) []string {
 				texts = append(texts, p.Text)
 			}
 		}
-		list = append(list, strings.Join(texts, "\n"))
+		return strings.Join(texts, "\n")
 	}
-	return list
+	return ""
 }
 
 func wait(ctx context.Context, d time.Duration) error {
