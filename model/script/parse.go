@@ -188,7 +188,7 @@ func (b *builder) addCall(words []word, body string) error {
 	if len(words) == 0 || words[0].name != "" || words[0].value == "" {
 		return fmt.Errorf("a call must begin with the tool's name; write %q", "=== call read ===")
 	}
-	c := Call{Name: words[0].value, Args: body}
+	c := model.Call{Name: words[0].value, Args: body}
 	if body == "" {
 		c.Args = "{}"
 	}

@@ -41,6 +41,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,7 +76,7 @@ type Reply struct {
 // Attempt is an error if Error is set, otherwise a reply.
 type Attempt struct {
 	Text   string
-	Calls  []Call
+	Calls  []model.Call // an empty ID becomes one with the numbers of the reply and the call
 	Finish model.Finish // empty means Calls if there are calls, otherwise Stop
 	Detail string
 	// Usage is the reported usage; nil means one token for every four bytes
@@ -84,10 +85,6 @@ type Attempt struct {
 	Error *model.Error
 	Delay time.Duration // wait before the response
 }
-
-// Call is a tool call. An empty ID becomes one with the numbers of the reply
-// and the call.
-type Call struct{ ID, Name, Args string }
 
 // New reads the script at path.
 func New(path string) (model.Model, error) {
@@ -213,11 +210,8 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 		}
 	}
 	for i, c := range a.Calls {
-		call := model.Call(c)
-		if call.ID == "" {
-			call.ID = fmt.Sprintf("call_%d_%d", req.Seq+1, i+1)
-		}
-		r.Parts = append(r.Parts, model.Part{Call: &call})
+		c.ID = cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", req.Seq+1, i+1))
+		r.Parts = append(r.Parts, model.Part{Call: &c})
 	}
 	if r.Finish == "" {
 		r.Finish = model.Stop

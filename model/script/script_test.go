@@ -62,7 +62,7 @@ func want() []script.Reply {
 		{Attempts: []script.Attempt{
 			{Error: &model.Error{Kind: model.RateLimited, Status: 429, RetryAfter: 1500 * time.Millisecond, Message: "Slow down.", Hint: "wait a little"}},
 			{Error: &model.Error{Kind: model.Overloaded}},
-			{Text: "I read.", Calls: []script.Call{
+			{Text: "I read.", Calls: []model.Call{
 				{ID: "call_x", Name: "read", Args: `{"path": "main.go"}`},
 				{Name: "write", Args: "not JSON"},
 				{Name: "list", Args: "{}"},
