@@ -233,10 +233,7 @@ func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 		if unused && f.Source != check.SourceReply && !f.Advisory {
 			continue
 		}
-		if f.File != "" {
-			fmt.Fprintf(&b, "%s: ", f.Place())
-		}
-		b.WriteString(withNewline(f.Text))
+		b.WriteString(withNewline(loop.FindingText(f)))
 	}
 	head, result := roundHistory(round, said, prior), b.String()
 	p := prompt{Added: head + result, Replied: true}
