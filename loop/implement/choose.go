@@ -134,7 +134,7 @@ func (l Loop) choose(ctx context.Context, r *hone.Run, p prompt) (prompt, error)
 	p, err = l.show(ctx, r, p, names)
 	var room *hone.ContextError
 	if errors.As(err, &room) { // all or too many of the files, in the first prompt
-		return p, &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: hone.Next{First: room.Remedy, Verb: hone.NewRun}}
+		return p, &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: room.Next()}
 	}
 	return p, err
 }
