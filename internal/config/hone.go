@@ -101,6 +101,9 @@ func parseHone(text []byte, shared bool) (File, error) {
 	}); err != nil {
 		return File{}, err
 	}
+	if f.keys[Lower.Key] != nil && f.keys[Higher.Key] != nil {
+		return File{}, d.Wrong("improve.lower is set, too, but one number must decide", "remove one of them", "improve", "higher")
+	}
 	if err := toml.Unmarshal(d.text, &tables); err != nil {
 		return File{}, err
 	}

@@ -237,6 +237,9 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: unknown section; did you mean model?"},
 		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, fix, guard, implement, improve, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"[improve]\nlower = 'ms'\n\nhigher = 'x'\n", at + "4: improve.higher: improve.lower is set, too, but one number must decide; remove one of them"},
+		{"[improve]\ntarget = 'soon'\n", at + "2: improve.target: \"soon\" is not a number; write a number, such as \"100\""},
+		{"[improve]\nmin-gain = '100%'\n", at + "2: improve.min-gain: \"100%\" is not a percentage; write a percentage below 100, such as \"1%\""},
 		{"rounds = 5\n", at + "1: rounds: it is outside of its section; write it below one of: [fix], [implement], [improve], [limits], [phase], [reconcile], [task]"},
 		{"max-cost = 5\n", at + "1: max-cost: it is outside of its section; write it below [limits]"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},

@@ -38,7 +38,9 @@ var rules = map[string]struct {
 	"loopback": {"", loopbackProblem},
 	"model":    {"openai/gpt-5", unless(modelName, "the name of a model", named)},
 	"models":   {"openai/gpt-5", unless(modelNames, "the name of a model", named)},
+	"number":   {"100", unless(number, "a number", `write a number, such as "100"`)},
 	"path":     {"/opt/data", unless(ownPath, "a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
+	"percent":  {"1%", unless(percent, "a percentage", `write a percentage below 100, such as "1%"`)},
 	"program":  {"./check.sh", programProblem},
 	"priced":   {"openai/gpt-5", unless(wholeName, "the name of a model", named)}, // another would be the price of none
 	"setting":  {"NO_COLOR=1", settingProblem},
@@ -50,6 +52,8 @@ var (
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	number   = lazyregexp.New(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$`)
+	percent  = lazyregexp.New(`^\d{1,2}(\.\d*)?%?$`)
 	printed  = lazyregexp.New(`^[\pL\pM\pN\pP\pS ]*$`)
 	ownPath  = lazyregexp.New(`^([^~]|~/|~$)`) // not in the home of another user
 
