@@ -151,7 +151,7 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	case err != nil:
 		return "", false, loop.UsageOf(err, "replace it with a regular file")
 	}
-	return string(b), true, nil
+	return strings.TrimPrefix(string(b), "\ufeff"), true, nil
 }
 
 func userKey(tree *workspace.Tree) (loop.Key, error) {
