@@ -32,6 +32,7 @@ var rules = map[string]struct {
 	"argument": {"gemini", nil},
 	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
 	"duration": {"10m", durationProblem},
+	"file":     {"", unless(file, "the name of a file", "name a file, such as ./-; or use --json, which prints the same to standard output")},
 	"glob":     {"docs/**", globProblem},
 	"home":     {"~/.gemini/settings.json", homeProblem},
 	"line":     {"", unless(printed, "one line of plain text", "remove what cannot be printed")},
@@ -52,6 +53,7 @@ var (
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	file     = lazyregexp.New(`[^-]|--`)
 	number   = lazyregexp.New(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$`)
 	percent  = lazyregexp.New(`^\d{1,2}(\.\d*)?%?$`)
 	printed  = lazyregexp.New(`^[\pL\pM\pN\pP\pS ]*$`)

@@ -147,7 +147,7 @@ var (
 	// [task]
 	ReviewerModel = row("", Row{Key: "task.reviewer-model", Flag: "reviewer-model", Group: "model", Loops: "task", Valid: "models", Opens: sent, Apart: true, Example: `"gemini/gemini-2.5-flash"`,
 		Help: "the reviewer's model, as `PROVIDER/NAME`; required if --model is a command-line agent", Unset: "the executor's"})
-	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Apart: true, Help: "log the sessions' events in this `FILE`; CodeScribe's --log alone means .codescribe/logs/toolusage.toml"})
+	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Valid: "file", Apart: true, Help: "log the sessions' events in this `FILE`; CodeScribe's --log alone means .codescribe/logs/toolusage.toml"})
 	Reason  = row(false, Row{Flag: "reason", Group: "model", Rare: true, Loops: "task", Apart: true, Help: "the same as --reasoning high"})
 
 	// [phase]

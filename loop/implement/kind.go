@@ -98,8 +98,12 @@ func readQuery(in *loop.Input) (string, error) {
 	switch {
 	case len(in.Args) > 0 && query+file != "", query != "" && file != "":
 		return "", loop.Usage("there is more than one query", "give one of TEXT, --query and --query-file")
-	case len(in.Args) > 0:
-		text, err := in.Text()
+	case len(in.Args) > 0, file == "-":
+		from := *in
+		if file != "" {
+			from.Args = []string{file}
+		}
+		text, err := from.Text()
 		if err != nil {
 			return "", err
 		}

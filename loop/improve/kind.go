@@ -50,6 +50,8 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	switch lower, higher := config.Lower.In(in.Values), config.Higher.In(in.Values); {
 	case config.Metric.In(in.Values) == "":
 		return l, loop.Usage("there is no metric, so nothing says what is better", `hone improve --metric ./bench.sh --lower NAME, or set both in the [improve] section of .config/hone.toml`)
+	case lower != "" && higher != "" && config.Lower.Given(in.Flags) == "":
+		return l, loop.UsageOf(in.File.Wrong(config.Higher.Key, "improve.lower is set, too, but one number must decide", "remove one of them"), "hone help config")
 	case (lower == "") == (higher == ""):
 		return l, loop.Usage("one number must decide, and whether it should be lower or higher", "--lower NAME or --higher NAME; a number alone has the name value")
 	case samples > 0 && samples < firstSamples:
