@@ -226,7 +226,7 @@ func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result 
 			text += "\n" + stream.name + ":\n" + strings.TrimSuffix(stream.text, "\n")
 		}
 	}
-	for _, note := range b.notes(got, stdout+stderr) {
+	for _, note := range b.notes(got, stdout+stderr, v.Text != "") {
 		notes += "\nNOTE: " + note
 	}
 	result := Result{Text: head + text + notes, Exit: &got.Exit}
@@ -245,7 +245,8 @@ func (b bash) redact(out []byte) string {
 	return b.Redact(output.Output(out))
 }
 
-func (b bash) notes(got sandbox.Result, output string) (notes []string) {
+// A model can make only other lines than the check's print less.
+func (b bash) notes(got sandbox.Result, output string, isCheck bool) (notes []string) {
 	if got.TimedOut && output == "" {
 		notes = append(notes, "the command printed nothing. It may hang, or it may still have been compiling: the first build of a run is slow if the caches behind the walls are empty. Run it again before you look for an endless loop; compiled results are kept.")
 	}
@@ -255,7 +256,11 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 		notes = append(notes, "the command was killed by a signal: "+got.Signal+".")
 	}
 	if got.Discarded > 0 {
-		notes = append(notes, fmt.Sprintf("%d more bytes of output followed and were discarded; print less.", got.Discarded))
+		note := fmt.Sprintf("%d more bytes of output followed and were discarded", got.Discarded)
+		if !isCheck {
+			note += "; print less"
+		}
+		notes = append(notes, note+".")
 	}
 	for _, r := range got.Restored {
 		note := r.Path + " is protected: the command's change to it was undone."

@@ -207,6 +207,9 @@ func TestBashVerdict(t *testing.T) {
 		if head, rest := got.Parts(); head != tt.head || rest != tt.rest {
 			t.Errorf("%s: %q, %q", name, head, rest)
 		}
+		if got := callBash(t, &canned{result: sandbox.Result{Discarded: 7}}, c, "make check", 0); !strings.Contains(got.Text, "NOTE: 7 more bytes of output followed and were discarded.") {
+			t.Errorf("%s, discarded: %q", name, got.Text)
+		}
 		got.Add("\n[more]")
 		head, rest := got.Parts()
 		if tt.all && (head != tt.head+"\n[more]" || rest != tt.rest) || !tt.all && head+rest != tt.rest+"\n[more]" {

@@ -23,7 +23,7 @@ const readSchema = `{
 	"properties": {
 		"path": {"type": "string", "minLength": 1},
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines; a page has at most 2000 and ends at 32 KiB. Without limit, a larger file shows 200"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000 and 32 KiB; default 200 in a larger file"},
 		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
 		"with_line_numbers": {"type": "boolean", "description": "default true"}
 	},

@@ -74,7 +74,7 @@ func TestReadSaw(t *testing.T) {
 // The schema names the limits of a page.
 func TestReadSchema(t *testing.T) {
 	schema := string(Read(nil, nil).Schema)
-	contains(t, schema, fmt.Sprintf("at most %d ", maxReadLines), fmt.Sprintf("ends at %d KiB", maxReadBytes>>10), fmt.Sprintf("larger file shows %d\"", readLines))
+	contains(t, schema, fmt.Sprintf("at most %d and %d KiB; default %d ", maxReadLines, maxReadBytes>>10, readLines))
 }
 
 // Of a file that exceeds a page, a call without a limit gets a part, from any offset.
