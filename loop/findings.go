@@ -171,7 +171,11 @@ func others(e []check.Finding) string {
 	case left > 0:
 		text += fmt.Sprintf("\n(and %d more like these", left)
 		if len(lines) > 0 {
-			text += ", on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ") + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
+			where := "on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ")
+			if strings.Contains(lines[0], ":") {
+				where = "at"
+			}
+			text += ", " + where + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
 		}
 		text += ")"
 	}
