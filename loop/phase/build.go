@@ -14,7 +14,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 	"hone/loop/phase/devserver"
 )
 
@@ -71,7 +70,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			return health{}, err
 		}
-		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
+		if line := devserver.UnwritableLog(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
 		own, err := readLogs(dir, lintLog)
@@ -119,9 +118,6 @@ func (l Loop) laterLogs(names ...string) (logs []string) {
 	}
 	return logs
 }
-
-// unwritableLog matches what bash says of a log that abl.config.sh cannot write.
-var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
 
 // The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
 func noLog(why string) error {

@@ -56,7 +56,7 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 				run = "hone phase 1"
 			}
 			if len(laterLayout(root)) > 0 {
-				return "put the commands of .abl/abl.config.yaml into abl.config.sh, then: hone phase 1 --list && " + run
+				return "put the commands of .abl/abl.config.yaml into abl.config.sh, with their logs in tests/results/, then: hone phase 1 --list && " + run
 			}
 			return "write what you want into project.md and specs/phase1.md, check abl.config.sh, then: hone phase 1 --list && " + run
 		},
