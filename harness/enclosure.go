@@ -60,9 +60,6 @@ func (w *Walls) deniedCommand(dir string) denied.Command {
 // were built; nil if there are none.
 func (w *Walls) RecoveredNotes() []string { return w.recovered }
 
-// RestoredNote says whether a protected file that a command changed was restored.
-func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
-
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a
 // [*hone.Stop] and the walls are not used. Otherwise the caller closes them.
