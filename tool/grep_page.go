@@ -129,34 +129,34 @@ func (s *search) addHits(name string, content []byte, hits []hit) {
 		if s.args.Context > 0 && s.found.Len() > 0 && (shown == 0 || h.number-s.args.Context > shown+1) {
 			b.WriteString("--\n")
 		}
-		writeBefore(&b, name, content, h, max(shown+1, h.number-s.args.Context))
+		writeBefore(&b, content, h, max(shown+1, h.number-s.args.Context))
 		fmt.Fprintf(&b, "%s:%d: %s\n", name, h.number, excerpt(content[h.start:h.end], h.from))
-		shown = writeAfter(&b, name, content, h, after)
+		shown = writeAfter(&b, content, h, after)
 		if !s.add(b.String()) {
 			return
 		}
 	}
 }
 
-func writeBefore(b *strings.Builder, name string, content []byte, h hit, from int) {
+func writeBefore(b *strings.Builder, content []byte, h hit, from int) {
 	start := h.start
 	for n := h.number; n > from && start > 0; n-- {
 		start = bytes.LastIndexByte(content[:start-1], '\n') + 1
 	}
 	number := from
 	for line := range bytes.Lines(content[start:h.start]) {
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number, excerpt(trimLineEnd(line), 0))
+		fmt.Fprintf(b, "%d- %s\n", number, excerpt(trimLineEnd(line), 0))
 		number++
 	}
 }
 
 // It returns the number of the last line.
-func writeAfter(b *strings.Builder, name string, content []byte, h hit, to int) int {
+func writeAfter(b *strings.Builder, content []byte, h hit, to int) int {
 	number := h.number
 	_, rest, _ := bytes.Cut(content[h.end:], []byte("\n"))
 	for ; number < to && len(rest) > 0; number++ {
 		line, next, _ := bytes.Cut(rest, []byte("\n"))
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number+1, excerpt(line, 0))
+		fmt.Fprintf(b, "%d- %s\n", number+1, excerpt(line, 0))
 		rest = next
 	}
 	return number
