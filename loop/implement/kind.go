@@ -98,8 +98,12 @@ func readQuery(in *loop.Input) (string, error) {
 	switch {
 	case len(in.Args) > 0 && query+file != "", query != "" && file != "":
 		return "", loop.Usage("there is more than one query", "give one of TEXT, --query and --query-file")
-	case len(in.Args) > 0:
-		text, err := in.Text()
+	case len(in.Args) > 0, file == "-":
+		from := *in
+		if file != "" {
+			from.Args = []string{file}
+		}
+		text, err := from.Text()
 		if err != nil {
 			return "", err
 		}
@@ -151,7 +155,7 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	case err != nil:
 		return "", false, loop.UsageOf(err, "replace it with a regular file")
 	}
-	return string(b), true, nil
+	return strings.TrimPrefix(string(b), "\ufeff"), true, nil
 }
 
 func userKey(tree *workspace.Tree) (loop.Key, error) {
@@ -193,9 +197,10 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
-		build := check.BuildConfig{Root: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), MaxText: config.BuildOutput.In(v.Values), Live: s.IO().CheckOutput}
+		build := check.BuildConfig{MaxText: config.BuildOutput.In(v.Values),
+			Program: check.Program{Dir: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), Live: s.IO().CheckOutput}}
 		if config.OnlyNew.In(v.Values) {
-			build.Read = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
+			build.Reader = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
 		}
 		switch {
 		case v.HasBuild && tree == r.Tree:
