@@ -131,7 +131,7 @@ func (s *search) addHits(name string, content []byte, hits []hit) {
 		if line = trimLineEnd(line); number == h.number {
 			fmt.Fprintf(&b, "%s:%d: %s\n", name, number, excerpt(line, h.from))
 		} else {
-			fmt.Fprintf(&b, "%s-%d- %s\n", name, number, excerpt(line, 0))
+			fmt.Fprintf(&b, "%d- %s\n", number, excerpt(line, 0))
 		}
 		shown = number
 		if number == h.number+s.args.Context || len(hits) > 1 && number == max(h.number, hits[1].number-1) {
