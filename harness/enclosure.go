@@ -49,7 +49,11 @@ func (w *Walls) DeniedNotes(dir, output string) map[string]string {
 
 // Landlock does not hide secret files.
 func (w *Walls) deniedCommand(dir string) denied.Command {
-	c := denied.Command{Policy: w.policy, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
+	workspace := w.Root
+	if w.session != nil {
+		workspace = w.session.Dir
+	}
+	c := denied.Command{Policy: w.policy, Workspace: workspace, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
 	if w.Grade().Wall != sandbox.Landlock {
 		c.Secrets = w.secretFiles.Files
 	}
@@ -59,9 +63,6 @@ func (w *Walls) deniedCommand(dir string) denied.Command {
 // RecoveredNotes says which protected files [Recover] restored before these walls
 // were built; nil if there are none.
 func (w *Walls) RecoveredNotes() []string { return w.recovered }
-
-// RestoredNote says whether a protected file that a command changed was restored.
-func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a

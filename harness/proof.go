@@ -2,9 +2,6 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"time"
 
 	"hone"
@@ -26,15 +23,11 @@ func proveOnce(ctx context.Context, g sandbox.Grade, tree string) (time.Time, er
 	if g.Level == sandbox.LevelOpen {
 		return time.Time{}, nil
 	}
-	conditions, err := prove.Conditions(g.Wall, tree)
-	dir, stateless := state.Make("proofs")
-	file := filepath.Join(dir, string(g.Wall)+".json")
-	recorded := err == nil && stateless == nil
-	if recorded {
-		var p proofRecord
-		if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &p) == nil && p.Conditions == conditions {
-			return p.When, nil
-		}
+	conditions, unknown := prove.Conditions(g.Wall, tree)
+	file := string(g.Wall) + ".json"
+	var p proofRecord
+	if unknown == nil && state.Load(&p, "proofs", file) == nil && p.Conditions == conditions {
+		return p.When, nil
 	}
 	report, err := prove.Short(ctx, g.Wall, tree)
 	if err != nil {
@@ -44,9 +37,9 @@ func proveOnce(ctx context.Context, g sandbox.Grade, tree string) (time.Time, er
 		return time.Time{}, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
 			Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "bwrap or landlock"}}}}}
 	}
-	p := proofRecord{Conditions: conditions, When: time.Now().UTC()}
-	if b, err := json.Marshal(p); err == nil && recorded {
-		_ = state.Write(file, append(b, '\n')) // otherwise the next start proves them again
+	p = proofRecord{Conditions: conditions, When: time.Now().UTC()}
+	if unknown == nil {
+		_ = state.Save(p, "proofs", file) // otherwise the next start proves them again
 	}
 	return p.When, nil
 }

@@ -3,11 +3,9 @@ package harness
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,50 +29,29 @@ func trustDigest(settings []string) string {
 
 const trustDir = "trust"
 
-func trustFile(dir, folder string) string {
+func trustFile(folder string) string {
 	sum := sha256.Sum256([]byte(folder))
-	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+	return hex.EncodeToString(sum[:16]) + ".json"
 }
 
 // A folder without a record is not trusted.
 func loadTrust(folder string) (TrustRecord, error) {
-	none := TrustRecord{Folder: folder}
-	dir, err := state.Find(trustDir)
-	r := none
-	if err == nil {
-		r, err = readTrust(trustFile(dir, folder))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
-	}
-	if err == nil && r.Folder != folder {
-		return none, nil
+	r, err := readTrust(trustFile(folder))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && r.Folder != folder {
+		return TrustRecord{Folder: folder}, nil
 	}
 	return r, err
 }
 
-func readTrust(path string) (TrustRecord, error) {
-	var r TrustRecord
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
+func readTrust(name string) (r TrustRecord, err error) {
+	if err := state.Load(&r, trustDir, name); err != nil {
+		return TrustRecord{}, fmt.Errorf("read the record of trust %w; remove the file, and trust the folder again", err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("read the record of trust %s: %w; remove the file, and trust the folder again", path, err)
-	}
-	return r, err
+	return r, nil
 }
 
 func (r TrustRecord) save() error {
-	dir, err := state.Make(trustDir)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := state.Write(trustFile(dir, r.Folder), append(text, '\n')); err != nil {
+	if err := state.Save(r, trustDir, trustFile(r.Folder)); err != nil {
 		return fmt.Errorf("record trust: %w", err)
 	}
 	return nil
@@ -90,7 +67,7 @@ func TrustRecords() ([]TrustRecord, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	var all []TrustRecord
 	for _, path := range paths {
-		r, readErr := readTrust(path)
+		r, readErr := readTrust(filepath.Base(path))
 		if readErr != nil {
 			err = errors.Join(err, readErr)
 			continue
@@ -102,14 +79,4 @@ func TrustRecords() ([]TrustRecord, error) {
 }
 
 // RevokeTrust removes the record of a folder. It returns false if there is none.
-func RevokeTrust(folder string) (bool, error) {
-	dir, err := state.Make(trustDir)
-	if err != nil {
-		return false, err
-	}
-	err = os.Remove(trustFile(dir, folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
+func RevokeTrust(folder string) (bool, error) { return state.Remove(trustDir, trustFile(folder)) }

@@ -47,8 +47,7 @@ func TestDamagedRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := filepath.Join(os.Getenv("XDG_STATE_HOME"), "hone", trustDir)
-	if err := os.WriteFile(trustFile(dir, "/a"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(os.Getenv("XDG_STATE_HOME"), "hone", trustDir, trustFile("/a")), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := loadTrust("/a"); err == nil || r.Programs {

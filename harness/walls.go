@@ -388,7 +388,7 @@ func (w *Walls) forCopy(dir string) *Walls {
 // root is the tree's; empty if nothing is recorded.
 func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice) {
 	for _, p := range r.Restored {
-		notes = append(notes, hone.Notice{Text: walldir.RestoredNote(p)})
+		notes = append(notes, hone.Notice{Text: p.Note()})
 	}
 	for _, p := range r.Repositories {
 		notes = append(notes, hone.Notice{Text: p.Note(), Repository: inTree(root, p.Path), Aside: inTree(root, p.MovedTo)})

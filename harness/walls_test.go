@@ -72,7 +72,7 @@ func TestCommandNotes(t *testing.T) {
 		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
 		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []hone.Notice{{Text: "a command exceeded its limit of memory"}}},
 		{r: sandbox.Result{Repositories: made}, want: []hone.Notice{{Text: made[0].Note(), Repository: "x/.git"}, {Text: made[1].Note(), Repository: "y", Aside: ".hone/aside/1/HEAD.aside"}, {Text: made[2].Note()}}},
-		{r: sandbox.Result{Restored: restoredOne}, want: []hone.Notice{{Text: RestoredNote(restoredOne[0])}}},
+		{r: sandbox.Result{Restored: restoredOne}, want: []hone.Notice{{Text: restoredOne[0].Note()}}},
 	} {
 		if diff := cmp.Diff(tt.want, commandNotes(tt.r, "/w", tt.net)); diff != "" {
 			t.Errorf("%+v:\n%s", tt.r, diff)
@@ -86,7 +86,7 @@ func TestRestoredNote(t *testing.T) {
 		"/a is protected: a command changed it, and it was restored; the command's version is in /k":           {Path: "/a", MovedTo: "/k"},
 		"/a is protected: a command changed it, and it was NOT restored: gone; the command's version is in /k": {Path: "/a", MovedTo: "/k", NotRestored: "gone"},
 	} {
-		if got := RestoredNote(r); got != want {
+		if got := r.Note(); got != want {
 			t.Errorf("%+v: %s", r, got)
 		}
 	}

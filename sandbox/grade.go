@@ -161,6 +161,18 @@ type Restored struct {
 	NotRestored string `json:"lost,omitempty"`
 }
 
+// Note explains to the user what became of it.
+func (r Restored) Note() string {
+	text := r.Path + " is protected: a command changed it, and it was restored"
+	if r.NotRestored != "" {
+		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
+	}
+	if r.MovedTo != "" {
+		text += "; the command's version is in " + r.MovedTo
+	}
+	return text
+}
+
 // Repository is a git repository that a command made in the workspace (ruling G5).
 type Repository struct {
 	Path string // absolute: a git directory, or a .git file or symlink

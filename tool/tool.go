@@ -12,6 +12,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"hone/model"
 	"hone/workspace"
@@ -70,6 +71,9 @@ type Result struct {
 	Failed bool `json:"failed,omitempty"`
 	// Refused means that it failed because the model may not do it.
 	Refused bool `json:"refused,omitempty"`
+	// Ends means that the call asked to end the session, and may. It does if no call of the
+	// reply failed, and the reply has a text, which is then the answer.
+	Ends bool `json:"ends,omitempty"`
 	// Shown contains the digests of the files whose contents the model knows from
 	// this result, by path; with a slash after it, if it knows only a part.
 	Shown map[string]string `json:"saw,omitempty"`
@@ -106,6 +110,11 @@ func refused(text string) Result { return Result{Text: "Error: " + text, Failed:
 
 // CallError is an error in a call that the model can correct. A function of [Define]
 // that returns it does not stop the run: the model receives [Failure] of the text.
-type CallError struct{ Text string }
+type CallError struct {
+	Text    string
+	Refused bool // as in [Result]
+}
 
 func (e *CallError) Error() string { return e.Text }
+
+func wrong(format string, args ...any) error { return &CallError{Text: fmt.Sprintf(format, args...)} }

@@ -243,7 +243,7 @@ func (a *app) sayPlain(format string, args ...any) {
 
 func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, err error) error {
 	for _, p := range r.Restored {
-		a.sayPlain("%s", harness.RestoredNote(p))
+		a.sayPlain("%s", p.Note())
 	}
 	for _, p := range r.Repositories {
 		a.sayPlain("%s", p.Note())

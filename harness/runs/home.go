@@ -16,6 +16,7 @@ import (
 	"hone/internal/transient"
 	"hone/journal"
 	"hone/loop"
+	"hone/sandbox"
 )
 
 // HomePath returns the path of the home of a workspace, where its runs are recorded;
@@ -96,7 +97,7 @@ func checkHome(home string) error {
 	if err != nil {
 		return nil // it is created, or opening it reports the error
 	}
-	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
+	if uid, ok := sandbox.FileOwner(info); ok && uid != os.Geteuid() {
 		return loop.Usage(fmt.Sprintf("%s belongs to user %d, not to you: that user decides what is in it", home, uid), "move it away")
 	}
 	return nil

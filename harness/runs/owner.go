@@ -3,11 +3,8 @@ package runs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -208,23 +205,17 @@ type acceptance struct {
 	When time.Time `json:"when"`
 }
 
-func acceptanceFile(dir, run string) (string, error) {
-	folder, err := state.Make("runs")
-	return filepath.Join(folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(dir+"\x00"+run)))), err
+const acceptedDir = "runs"
+
+func acceptanceFile(dir, run string) string {
+	return fmt.Sprintf("%x.json", sha256.Sum256([]byte(dir+"\x00"+run)))
 }
 
 // Accept records that resume, undo and settling accept the run as it was read:
 // up to its last event, and own events after that.
 func (i *Inspection) Accept() error {
-	file, err := acceptanceFile(i.Dir, i.Run)
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(acceptance{Dir: i.Dir, Run: i.Run, Head: i.Events[len(i.Events)-1].Hash(), When: time.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	if err := state.Write(file, append(b, '\n')); err != nil {
+	a := acceptance{Dir: i.Dir, Run: i.Run, Head: i.Events[len(i.Events)-1].Hash(), When: time.Now().UTC()}
+	if err := state.Save(a, acceptedDir, acceptanceFile(i.Dir, i.Run)); err != nil {
 		return fmt.Errorf("record that the run is accepted: %w", err)
 	}
 	return nil
@@ -238,28 +229,16 @@ func Revoke(dir, ref string) error {
 		return err
 	}
 	defer home.Close()
-	file, err := acceptanceFile(home.Workspace(), run)
-	if err != nil {
-		return err
-	}
-	err = os.Remove(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	was, err := state.Remove(acceptedDir, acceptanceFile(home.Workspace(), run))
+	if err == nil && !was {
 		return &hone.UsageError{Why: "run " + run + " was not accepted", Next: hone.Next{Verb: hone.Runs}}
 	}
 	return err
 }
 
 func acceptedHead(dir, run string) string {
-	file, err := acceptanceFile(dir, run)
-	if err != nil {
-		return ""
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
 	var a acceptance
-	if json.Unmarshal(b, &a) != nil || a.Dir != dir || a.Run != run {
+	if state.Load(&a, acceptedDir, acceptanceFile(dir, run)) != nil || a.Dir != dir || a.Run != run {
 		return ""
 	}
 	return a.Head

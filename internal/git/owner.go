@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hone/sandbox"
 )
 
 // ForeignError says that git refuses a repository because another user owns it,
@@ -67,4 +69,14 @@ func isOwn(top string) bool {
 		dir = filepath.Join(top, dir)
 	}
 	return ownedByUser(dir)
+}
+
+// A symbolic link counts itself. Where files belong to no numbers, hone leaves the question to git.
+func ownedByUser(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	uid, ok := sandbox.FileOwner(info)
+	return !ok || uid == os.Geteuid()
 }

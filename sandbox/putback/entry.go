@@ -61,27 +61,14 @@ const (
 	notRegular = "it was not a file, directory or symlink"
 )
 
-func entriesOf(policy []sandbox.Entry) []*entry {
-	var entries []*entry
-	for _, p := range policy { // outer ones first
-		if p.Access != sandbox.AccessRead {
-			continue
-		}
-		e := &entry{Apart: map[string]bool{}}
-		for _, q := range policy {
-			if e.Dir == "" && q.Access == sandbox.AccessWrite && sandbox.Within(q.Path, p.Path) {
-				e.Dir = q.Path
-			}
-			if q.Access != sandbox.AccessNone && sandbox.Within(p.Path, q.Path) {
-				e.Apart[q.Path] = true
-			}
-		}
-		if e.Dir != "" {
-			e.Path = strings.TrimLeft(p.Path[len(e.Dir):], string(filepath.Separator))
-			entries = append(entries, e)
+func newEntry(policy []sandbox.Entry, root, path string) *entry {
+	e := &entry{Dir: root, Path: strings.TrimLeft(path[len(root):], string(filepath.Separator)), Apart: map[string]bool{}}
+	for _, q := range policy {
+		if q.Access != sandbox.AccessNone && sandbox.Within(path, q.Path) {
+			e.Apart[q.Path] = true
 		}
 	}
-	return entries
+	return e
 }
 
 func (e *entry) isParent(path string) bool { return !sandbox.Within(e.Path, path) }

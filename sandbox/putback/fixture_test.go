@@ -79,7 +79,7 @@ func (f *fixture) guard() *Guard {
 	f.Helper()
 	entries, err := f.policy.Entries()
 	f.must(err)
-	g, err := New(entries, f.aside, "", nil)
+	g, _, err := New(entries, sandbox.Policy{Wall: sandbox.NoWall, Aside: f.aside})
 	f.must(err)
 	return g
 }

@@ -50,38 +50,77 @@ type Guard struct {
 
 const recordPrefix = "protected-"
 
-// New returns a guard of the entries of a policy that its wall cannot protect, and of
-// placeholders by their absolute paths, and these by a writable directory around them.
-// Something may exist at the path of a placeholder. Aside and records are those of the policy.
-func New(policy []sandbox.Entry, aside, records string, placeholders map[string]map[string]sandbox.Placeholder) (*Guard, error) {
-	g := &Guard{entries: entriesOf(policy)}
+// New returns a guard of what the wall of a policy alone cannot protect, and the entries of the
+// policy as commands find them: where nothing exists and a placeholder can be created, the wall
+// protects that like other files.
+func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, error) {
+	g := &Guard{}
+	entries = slices.Clone(entries)
+	placeholders := g.find(entries, p)
 	for _, root := range slices.Sorted(maps.Keys(placeholders)) {
-		if err := os.MkdirAll(records, 0o700); err != nil {
-			return nil, fmt.Errorf("make the directory for records of placeholders: %w", err)
+		if err := os.MkdirAll(p.Records, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("make the directory for records of placeholders: %w", err)
 		}
-		d, err := newDir(records, root, placeholders[root])
+		d, err := newDir(p.Records, root, placeholders[root])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		g.dirs = append(g.dirs, d)
 	}
 	if len(g.entries) == 0 {
-		return g, nil
+		return g, entries, nil
 	}
-	err := os.MkdirAll(aside, 0o700)
+	err := os.MkdirAll(p.Aside, 0o700)
 	if err == nil {
-		g.aside, err = filepath.EvalSymlinks(aside)
+		g.aside, err = filepath.EvalSymlinks(p.Aside)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the directory for replaced files: %w", err)
+		return nil, nil, fmt.Errorf("make the directory for replaced files: %w", err)
 	}
 	for _, e := range g.entries {
 		if sandbox.Within(e.Dir, g.aside) {
-			return nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", aside, e.Dir)
+			return nil, nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", p.Aside, e.Dir)
 		}
 	}
 	g.record = filepath.Join(g.aside, recordPrefix+rand.Text())
-	return g, nil
+	return g, entries, nil
+}
+
+// find finds what the wall does not protect, and returns the placeholders by the directory that commands
+// may write and their path. The entries that get one exist from now on.
+func (g *Guard) find(entries []sandbox.Entry, p sandbox.Policy) map[string]map[string]sandbox.Placeholder {
+	placeholders := map[string]map[string]sandbox.Placeholder{}
+	for i, e := range entries {
+		root, direct := writableAround(entries, e.Path)
+		filled := e.Placeholder != nil && direct && p.Records != "" && p.Wall.Namespaces() && (!e.Absent || creatable(e.Path))
+		if filled {
+			if placeholders[root] == nil {
+				placeholders[root] = map[string]sandbox.Placeholder{}
+			}
+			placeholders[root][e.Path] = *e.Placeholder
+		}
+		switch {
+		case filled && e.Absent:
+			entries[i].Absent, entries[i].Dir = false, e.Placeholder.Dir
+		case root != "" && e.Access == sandbox.AccessRead && (!p.Wall.Mounts() || e.Absent || e.Link != ""):
+			g.entries = append(g.entries, newEntry(entries, root, e.Path))
+		}
+	}
+	return placeholders
+}
+
+// writableAround returns the outermost writable directory around a path; empty if there is none. direct
+// means that the innermost one is writable, too. Entries are sorted, outer ones first.
+func writableAround(entries []sandbox.Entry, path string) (root string, direct bool) {
+	for _, e := range entries {
+		if e.Absent || e.Link != "" || e.Path == path || !sandbox.Within(e.Path, path) {
+			continue
+		}
+		if direct = e.Access == sandbox.AccessWrite; direct && root == "" {
+			root = e.Path
+		}
+	}
+	return root, direct
 }
 
 // Around creates the placeholders, inspects the protected paths, runs a command, restores what

@@ -34,13 +34,18 @@ func write(t *testing.T, path, text string) {
 
 func newSet(t *testing.T, records, root string) *Guard {
 	t.Helper()
-	files := map[string]sandbox.Placeholder{}
-	for name, p := range map[string]sandbox.Placeholder{
+	p := sandbox.Policy{Wall: sandbox.Hidden, Write: []string{root}, Records: records, Placeholders: map[string]sandbox.Placeholder{}}
+	for name, file := range map[string]sandbox.Placeholder{
 		".git/config": {}, ".git/hooks": {Dir: true}, ".git/commondir": {Text: "."}, ".config/hone.toml": {}, ".config/bork.json": {Text: "{}"}, "a/b/c": {},
 	} {
-		files[filepath.Join(root, filepath.FromSlash(name))] = p
+		path := filepath.Join(root, filepath.FromSlash(name))
+		p.Read, p.Placeholders[path] = append(p.Read, path), file
 	}
-	s, err := New(nil, "", records, map[string]map[string]sandbox.Placeholder{root: files})
+	entries, err := p.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := New(entries, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,10 +240,11 @@ func TestObstacles(t *testing.T) {
 		"a symlink that leaves": func(root string) error { return os.Symlink(filepath.Dir(root), filepath.Join(root, ".config")) },
 	} {
 		records, root := filledTree(t)
+		guard := newSet(t, records, root)
 		if err := set(root); err != nil {
 			t.Fatal(err)
 		}
-		if during(t, newSet(t, records, root), func() { t.Errorf("%s: the command ran", name) }) == nil {
+		if during(t, guard, func() { t.Errorf("%s: the command ran", name) }) == nil {
 			t.Errorf("%s: no error", name)
 		}
 		wantFiles(t, root, map[string]string{".git/commondir": "-", ".git/hone.toml": "-", "a": "-"})

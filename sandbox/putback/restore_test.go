@@ -336,7 +336,7 @@ func TestRestoreToAnotherFileSystem(t *testing.T) {
 	}
 }
 
-func TestEntriesOf(t *testing.T) {
+func TestFind(t *testing.T) {
 	at := func(a sandbox.Access, paths ...string) (all []sandbox.Entry) {
 		for _, p := range paths {
 			all = append(all, sandbox.Entry{Path: p, Access: a})
@@ -356,7 +356,9 @@ func TestEntriesOf(t *testing.T) {
 		"the root":         {append(at(write, "/"), at(read, "/a/b/c")...), "/:a/b/c[/a/b/c]"},
 	} {
 		var got []string
-		for _, e := range entriesOf(c.policy) {
+		g := &Guard{}
+		g.find(c.policy, sandbox.Policy{Wall: sandbox.NoWall})
+		for _, e := range g.entries {
 			got = append(got, fmt.Sprint(e.Dir, ":", e.Path, slices.Sorted(maps.Keys(e.Apart))))
 		}
 		if strings.Join(got, " ") != c.want {
@@ -369,10 +371,10 @@ func TestGuardRefuses(t *testing.T) {
 	f := newFixture(t)
 	entries, err := f.policy.Entries()
 	f.must(err)
-	if _, err := New(entries, f.path("src/aside"), "", nil); err == nil {
+	if _, _, err := New(entries, sandbox.Policy{Wall: sandbox.NoWall, Aside: f.path("src/aside")}); err == nil {
 		t.Error("an aside that commands may write")
 	}
-	if _, err := New(entries, "", "", nil); err == nil {
+	if _, _, err := New(entries, sandbox.Policy{Wall: sandbox.NoWall}); err == nil {
 		t.Error("no aside")
 	}
 	g := f.guard()
@@ -396,12 +398,12 @@ func BenchmarkAround(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			p := sandbox.Policy{Write: []string{filepath.Join(dir, "tree")}, Read: []string{hooks, filepath.Join(dir, "tree/.git/config")}}
+			p := sandbox.Policy{Wall: sandbox.NoWall, Aside: filepath.Join(dir, "aside"), Write: []string{filepath.Join(dir, "tree")}, Read: []string{hooks, filepath.Join(dir, "tree/.git/config")}}
 			entries, err := p.Entries()
 			if err != nil {
 				b.Fatal(err)
 			}
-			g, err := New(entries, filepath.Join(dir, "aside"), "", nil)
+			g, _, err := New(entries, p)
 			if err != nil {
 				b.Fatal(err)
 			}

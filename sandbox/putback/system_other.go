@@ -13,6 +13,7 @@ func stampOf(info fs.FileInfo) stamp {
 
 // Only walls have placeholders, and there are none on this system.
 
+func creatable(string) bool     { return false }
 func lockWait(*os.File) error   { return nil }
 func lockShared(*os.File) error { return nil }
 func isAlone(*os.File) bool     { return true }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,12 +27,7 @@ type walled struct {
 	streams *process.Streams
 	doors   []net.Listener
 
-	// A command's own network is reached through sockets that the supervisor makes in it and
-	// this process connects. So this process decides where they lead, and nothing behind the
-	// walls can change that.
-	turn  chan struct{}   // full while one is asked for, and in the end
-	owed  bool            // an answer will come that nobody waits for; only in turn
-	given chan []*os.File // the answers
+	dials sync.Mutex // held while a request is sent, which none is once over is closed
 
 	over     chan struct{} // closed after the supervisor's last message
 	ready    *sandbox.Grade
@@ -47,7 +43,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 	if !dispatches.Load() { // it would otherwise start itself without end
 		return nil, errors.New("the program must call wall.Helper first in main")
 	}
-	l := &walled{turn: make(chan struct{}, 1), given: make(chan []*os.File, 1), over: make(chan struct{})}
+	l := &walled{over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
@@ -144,12 +140,6 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			l.starts = true
 		case m.Runs:
 			runs()
-		case m.Given:
-			select {
-			case l.given <- socketFiles(fds):
-			default: // nobody asked
-				closeFiles(socketFiles(fds))
-			}
 		case m.Ready != nil:
 			l.ready = m.Ready
 			return
@@ -164,7 +154,8 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 }
 
 func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
-	for i, f := range socketFiles(fds) {
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "door")
 		listener, err := net.FileListener(f)
 		f.Close()
 		if err != nil || i >= len(doors) {
@@ -175,53 +166,57 @@ func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	}
 }
 
-func socketFiles(fds []int) (files []*os.File) {
-	for _, fd := range fds {
-		files = append(files, os.NewFile(uintptr(fd), "socket"))
-	}
-	return files
-}
-
-// A socket that was asked for and not waited for serves the next one that asks.
-func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-l.over:
-		return nil, sandbox.ErrEnded
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if !l.owed {
-		if err := l.control.send(message{Give: true}); err != nil {
-			return nil, sandbox.ErrEnded
-		}
-		l.owed = true
-	}
-	select {
-	case files := <-l.given:
-		l.owed = false
-		return files, nil
-	case <-l.over:
-		return nil, sandbox.ErrEnded
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
+// The supervisor connects in the command's own network, and answers on a socket of this request.
 func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
-	sockets, err := l.sockets(ctx)
+	answer, theirs, err := newControl()
 	if err != nil {
 		return nil, err
 	}
-	defer closeFiles(sockets)
-	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
+	defer answer.close()
+	if err := l.ask(port, theirs); err != nil {
+		return nil, err
+	}
+	hung := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		answer.hangUp()
+		close(hung)
+	})
+	m, fds, err := answer.receive()
+	if !stop() {
+		<-hung
+	}
+	var conn net.Conn
+	for _, fd := range fds { // one, or none
+		socket := os.NewFile(uintptr(fd), "socket")
+		if conn == nil {
+			conn, err = net.FileConn(socket)
+		}
+		socket.Close()
+	}
+	switch {
+	case conn != nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err == nil && m.Fail != nil:
+		return nil, m.Fail.err()
+	}
+	return nil, sandbox.ErrEnded
 }
 
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
+func (l *walled) ask(port int, answer *os.File) error {
+	defer answer.Close()
+	l.dials.Lock()
+	defer l.dials.Unlock()
+	select {
+	case <-l.over:
+		return sandbox.ErrEnded
+	default:
 	}
+	if l.control.send(message{Dial: port}, int(answer.Fd())) != nil {
+		return sandbox.ErrEnded
+	}
+	return nil
 }
 
 func (l *walled) failure() error {
@@ -278,11 +273,9 @@ func (l *walled) End() process.Exit {
 	for _, d := range l.doors {
 		d.Close()
 	}
-	l.turn <- struct{}{} // nothing is sent any more
+	l.dials.Lock()
 	l.control.close()
-	if l.owed && len(l.given) > 0 {
-		closeFiles(<-l.given)
-	}
+	l.dials.Unlock()
 	if !l.reported {
 		return process.Exit{Status: -1, Signal: unix.SIGKILL.String()}
 	}

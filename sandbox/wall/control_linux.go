@@ -24,7 +24,7 @@ type message struct {
 
 	// From this process, while the command runs.
 	Ask  bool `json:"ask,omitempty"`  // asks the command to end
-	Give bool `json:"give,omitempty"` // requests sockets of the command's network
+	Dial int  `json:"dial,omitempty"` // a port of the command's network; it carries the socket for the answer, which has Fail or carries the connection
 
 	// From a supervisor.
 	Doors int            `json:"doors,omitempty"` // the number of listening sockets that it carries
@@ -32,7 +32,6 @@ type message struct {
 	Fail  *failure       `json:"fail,omitempty"`  // the command could not be started
 	Start bool           `json:"start,omitempty"` // the command is started next
 	Runs  bool           `json:"runs,omitempty"`  // the command runs
-	Given bool           `json:"given,omitempty"` // the answer to Give; it carries the sockets
 	Exit  *ended         `json:"exit,omitempty"`  // the command has ended
 }
 

@@ -21,7 +21,7 @@
 //
 // Read the files in this order:
 //
-//	walls_linux.go       Build, Run and Start: the walls as their caller sees them
+//	walls.go, walls_linux.go  Run, Start and Build: the walls as their caller sees them
 //	kinds_linux.go       the table of walls, and what a supervisor is told
 //	command_linux.go     one command, seen from outside
 //	helper_linux.go      the start of a supervisor

@@ -11,26 +11,13 @@ import (
 // fails.
 func dialLoopback(ctx context.Context, port int) (net.Conn, error) {
 	var d net.Dialer
-	return inTurn(ctx, []string{"127.0.0.1", "::1"}, func(host string) (net.Conn, error) {
-		return d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	})
-}
-
-func inTurn[T any](ctx context.Context, places []T, connect func(T) (net.Conn, error)) (net.Conn, error) {
-	var failed error
-	for _, place := range places {
-		conn, err := connect(place)
-		if err == nil {
-			return conn, nil
-		}
-		if failed == nil {
-			failed = err
-		} else {
-			failed = fmt.Errorf("%w; %w", failed, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	conn, first := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if first == nil || ctx.Err() != nil {
+		return conn, first
 	}
-	return nil, failed
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort("::1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w", first, err)
+	}
+	return conn, nil
 }

@@ -17,21 +17,29 @@ func TestConnectIsCancelled(t *testing.T) {
 	must(0, unix.Bind(listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	must(0, unix.Listen(listener, 0))
 	port := must(unix.Getsockname(listener)).(*unix.SockaddrInet4).Port
+	l := &walled{over: make(chan struct{})}
+	var theirs *os.File
+	l.control, theirs = must2(newControl())
+	defer theirs.Close()
+	go func() { // as a supervisor
+		for c := (control{int(theirs.Fd())}); ; {
+			m, fds, err := c.receive()
+			if err != nil {
+				return
+			}
+			go connect(control{fds[0]}, m.Dial)
+		}
+	}()
+	defer l.control.hangUp()
 	cancelled := 0
 	for range 10 { // some fit into the queue
-		fds := must(loopbackSockets())
-		socket, rest := os.NewFile(uintptr(fds[0]), "socket"), fds[1:]
-		for _, fd := range rest {
-			unix.Close(fd)
-		}
-		defer socket.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		conn, err := connectLoopback(ctx, socket, port)
+		conn, err := l.dial(ctx, port)
 		if err == nil {
 			defer conn.Close()
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) {
 			cancelled++
 		}
 	}

@@ -67,7 +67,10 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 	}
 	for n := 0; ; n++ {
 		s.Policy.Layers = filepath.Join(w.spec.Policy.Layers, strconv.Itoa(n))
-		lock, err := lockDir(s.Policy.Layers)
+		if err := os.MkdirAll(s.Policy.Layers, 0o700); err != nil {
+			return s, nil, err
+		}
+		lock, err := sandbox.LockDir(s.Policy.Layers)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}
@@ -90,22 +93,6 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 			_ = lock.Close()
 		}, nil
 	}
-}
-
-// The lock holds until the file is closed.
-func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
-	}
-	return f, nil
 }
 
 func (s spec) layers() (dirs []string) {

@@ -407,43 +407,43 @@ func TestDialAsAnOrdinaryUser(t *testing.T) {
 	asOrdinaryUser(t, "^Test(Dial|ForwardByDial|CancelStopsRunning|RunningDiesWithHone)$")
 }
 
-// A request whose answer comes too late is answered by the next one's; answers that nobody asked for are closed.
-func TestSockets(t *testing.T) {
-	ours, file, err := newControl()
-	if err != nil {
-		t.Fatal(err)
-	}
+// A connection that comes too late is closed, and so is what was not asked for.
+func TestLateAnswers(t *testing.T) {
+	ours, file := must2(newControl())
 	files := runtest.OpenFiles(t)
-	l := &walled{control: ours, turn: make(chan struct{}, 1), given: make(chan []*os.File, 1), over: make(chan struct{})}
+	l := &walled{control: ours, over: make(chan struct{})}
 	theirs := control{int(file.Fd())}
 	go l.listen(nil, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := l.sockets(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.dial(ctx, 80); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without an answer: %v", err)
 	}
-	answer := func() {
-		fds := must(loopbackSockets())
-		must(0, theirs.send(message{Given: true}, fds...))
-		for _, fd := range fds {
-			must(0, unix.Close(fd))
+	asked, fds, err := theirs.receive()
+	if err != nil || asked.Dial != 80 || len(fds) != 1 {
+		t.Fatalf("%+v, %v, %v", asked, fds, err)
+	}
+	answer := control{fds[0]}
+	if err := answer.send(message{}, theirs.fd); !errors.Is(err, unix.EPIPE) {
+		t.Errorf("of an answer that nobody waits for: %v", err)
+	}
+	answer.close()
+	go func() {
+		_, fds, _ := theirs.receive()
+		pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		_ = control{fds[0]}.send(message{}, pair[0], pair[1])
+		for _, fd := range append(fds, pair[:]...) {
+			_ = unix.Close(fd)
 		}
+		_ = file.Close()
+	}()
+	conn := must(l.dial(t.Context(), 80))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the second socket is still open: %v", err)
 	}
-	answer()
-	got, err := l.sockets(t.Context())
-	if err != nil || len(got) == 0 {
-		t.Errorf("%v, %v", got, err)
-	}
-	closeFiles(got)
-	if m, _, err := theirs.receive(); err != nil || !m.Give {
-		t.Errorf("%+v, %v", m, err)
-	}
-	answer()
-	answer()
-	must(0, file.Close())
+	conn.Close()
 	<-l.over
-	closeFiles(<-l.given)
-	if _, err := l.sockets(t.Context()); !errors.Is(err, sandbox.ErrEnded) {
+	if _, err := l.dial(t.Context(), 80); !errors.Is(err, sandbox.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
 	if n := runtest.OpenFiles(t); n >= files {

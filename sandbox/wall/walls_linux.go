@@ -23,11 +23,8 @@ type Walls struct {
 	grade sandbox.Grade
 	grace time.Duration // see [None]
 
-	filled   []string          // the paths that did not exist when the walls were built, and have placeholders
 	overlays []sandbox.Overlay // those of the policy that commands find
 }
-
-var _ sandbox.Runner = (*Walls)(nil)
 
 // Build builds the walls of a policy and tries them once; NoWall, which cannot fail, is
 // not tried. Its error is a [*sandbox.WallError] if they cannot be built here; it never
@@ -95,20 +92,14 @@ func newWalls(p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
+	w := &Walls{spec: spec{program: program, Policy: p, Outside: kernel.NamespaceIDs()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
-	placeholders := w.cover()
 	err = w.placeDoors(p.Doors, w.spec.ownNet())
 	if err == nil {
 		w.spec.Policy.Doors = w.doors
-		// Changes to these must be undone after a command, because the walls cannot protect them.
-		unprotected := slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-			mounted := wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
-			return mounted || slices.Contains(w.filled, e.Path)
-		})
-		w.guard, err = putback.New(unprotected, p.Aside, p.Records, placeholders)
+		w.guard, w.spec.Entries, err = putback.New(entries, p)
 	}
 	if err == nil && wall == sandbox.Hidden {
 		err = w.overlay()
@@ -181,24 +172,6 @@ func (w *Walls) start(c sandbox.Command, up sandbox.Started) (l *walled, unlock 
 		unlock()
 	}
 	return nil, nil, w.spec.unavailable(err)
-}
-
-// Run runs a command behind the walls; see [sandbox.Runner]. Its error is a
-// [*sandbox.StartError], the context's if that was done before the start, or
-// says that the walls could not be built.
-func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.run(ctx, c, func(<-chan struct{}, sandbox.Dialer) {})
-}
-
-// Start starts a command that stays open, such as a server. It returns when the
-// command runs or has already ended; [sandbox.Running] then returns what Run
-// would have returned. Its error is Run's if the command could not be started.
-// The context, the time limits of the command and the policy, and the end of
-// this process stop the command. Close the walls after it has ended. While it
-// runs, each command of the same walls restores the protected paths to their
-// state at its start.
-func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	return sandbox.Start(func(up sandbox.Started) (sandbox.Result, error) { return w.run(ctx, c, up) })
 }
 
 func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {

@@ -38,7 +38,7 @@ func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
 	}
 	w := &Walls{env: p.Env}
 	if err = w.placeDoors(p.Doors, false); err == nil {
-		w.guard, err = putback.New(entries, p.Aside, "", nil)
+		w.guard, _, err = putback.New(entries, p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -46,18 +46,8 @@ func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
 	return w, nil
 }
 
-// Run runs a command and restores protected paths that it changed; see
-// [sandbox.Runner].
-func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.guard.Around(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
-}
-
-// Start starts a command that stays open; see [sandbox.Running]. Close the walls
-// after it has ended.
-func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.guard.Around(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
-	})
+func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
+	return w.guard.Around(func() (sandbox.Result, error) { return w.none.run(ctx, c, up) })
 }
 
 // SetKeeper sets what ends the commands if this process is killed; nil means that they may

@@ -10,6 +10,7 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"hone/sandbox"
 )
 
 // Dir returns the path of the folder, which need not exist:
@@ -95,18 +98,65 @@ func Find(parts ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open hone's state folder: %w", err)
 	}
-	if err := checkPrivate(dir); err != nil {
+	info, err := os.Stat(dir)
+	if err != nil {
 		return "", err
+	}
+	owner, ok := sandbox.FileOwner(info) // elsewhere the folder inherits the access rights of the user's profile
+	switch {
+	case ok && owner != os.Geteuid():
+		return "", fmt.Errorf("hone's state folder %s belongs to user %d, not to you; set XDG_STATE_HOME to a directory of your own", dir, owner)
+	case ok && info.Mode().Perm()&0o022 != 0:
+		return "", fmt.Errorf("other users can write to hone's state folder %s; type: chmod 700 %s", dir, dir)
 	}
 	return filepath.Join(append([]string{dir}, parts...)...), nil
 }
 
-// Write replaces a file in a directory that Make returned. If it fails, the old file
-// stays.
-func Write(file string, content []byte) error { return write(file, content, (*os.File).Sync) }
+// Load reads a record, which [Save] wrote, into the value that v points to. The error wraps
+// [fs.ErrNotExist] if there is none, and names the file if it is damaged.
+func Load(v any, parts ...string) error {
+	file, err := Find(parts...)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
 
-// WriteCache is Write for contents that can be made again: after a crash of the
-// system they may be damaged, which the reader must notice.
+// Save replaces a record by a value as JSON. The parts are those of [Make]; the last one is the file. If
+// it fails, the old record stays.
+func Save(v any, parts ...string) error {
+	dir, err := Make(parts[:len(parts)-1]...)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, parts[len(parts)-1]), append(text, '\n'), (*os.File).Sync)
+}
+
+// Remove removes a record. It returns false if there is none.
+func Remove(parts ...string) (bool, error) {
+	file, err := Find(parts...)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// WriteCache replaces a file in a directory that Make returned, with contents that can be made
+// again: after a crash of the system they may be damaged, which the reader must notice.
 func WriteCache(file string, content []byte) error {
 	return write(file, content, func(*os.File) error { return nil })
 }

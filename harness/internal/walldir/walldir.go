@@ -53,7 +53,7 @@ func New(root, id string) (*Dir, error) {
 	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
 		return nil, err
 	}
-	if lock, ok := tryLock(f.Path); ok {
+	if lock, err := sandbox.LockDir(f.Path); err == nil {
 		f.locks = append(f.locks, lock)
 	}
 	locked := filepath.Join(base, runPrefix+strings.TrimPrefix(filepath.Base(f.Path), newPrefix))
@@ -176,29 +176,16 @@ func Recover(root string) (notes []string, err error) {
 	return notes, nil
 }
 
-// RestoredNote says whether a protected file that a command changed was
-// restored.
-func RestoredNote(r sandbox.Restored) string {
-	text := r.Path + " is protected: a command changed it, and it was restored"
-	if r.NotRestored != "" {
-		text = r.Path + " is protected: a command changed it, and it was NOT restored: " + r.NotRestored
-	}
-	if r.MovedTo != "" {
-		text += "; the command's version is in " + r.MovedTo
-	}
-	return text
-}
-
 func recoverAside(aside string) (notes []string, err error) {
-	lock, ok := tryLock(aside)
-	if !ok {
+	lock, err := sandbox.LockDir(aside)
+	if err != nil { // a process that is alive uses it
 		return nil, nil
 	}
 	defer lock.Close()
 	const died = "an earlier hone died during a command: "
 	restored, err := putback.Recover(aside)
 	for _, r := range restored {
-		notes = append(notes, died+RestoredNote(r))
+		notes = append(notes, died+r.Note())
 	}
 	moved, failed := gitdir.Recover(context.Background(), aside, git.Unlink)
 	for _, r := range Repositories(moved) {
@@ -222,7 +209,7 @@ func (f *Dir) claimAside(guards, root string) (string, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err
 		}
-		if lock, ok := tryLock(dir); ok {
+		if lock, err := sandbox.LockDir(dir); err == nil {
 			f.locks = append(f.locks, lock)
 			return dir, nil
 		}
@@ -276,7 +263,7 @@ func removeStale() {
 		if !e.IsDir() || !removable {
 			continue
 		}
-		if lock, ok := tryLock(dir); ok {
+		if lock, err := sandbox.LockDir(dir); err == nil {
 			_ = clone.Remove(dir)
 			lock.Close()
 		}

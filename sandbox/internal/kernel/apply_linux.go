@@ -42,7 +42,8 @@ func restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.
 		return g, fmt.Errorf("give up new privileges: %w", err)
 	}
 	// Before the capabilities: it opens paths that may need them.
-	if g.Landlock, err = holdFiles(p, entries); err != nil {
+	var unheld []string
+	if g.Landlock, unheld, err = holdFiles(p, entries); err != nil {
 		return g, fmt.Errorf("restrict files with Landlock: %w", err)
 	}
 	// A program that sees that it is root relies on root's power over modes, as a user relies on being
@@ -65,7 +66,7 @@ func restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.
 	if g.Seccomp, err = filterCalls(p, g.Landlock); err != nil {
 		return g, fmt.Errorf("filter system calls: %w", err)
 	}
-	g.Open = open(p, entries, g.Landlock, g.Seccomp)
+	g.Open = open(p, unheld, g.Landlock, g.Seccomp)
 	return g, nil
 }
 
@@ -195,7 +196,7 @@ func filterCalls(p sandbox.Policy, abi int) (bool, error) {
 }
 
 // open describes what the policy does not allow and the kernel cannot deny.
-func open(p sandbox.Policy, entries []sandbox.Entry, abi int, seccomp bool) []string {
+func open(p sandbox.Policy, unheld []string, abi int, seccomp bool) []string {
 	var open []string
 	if !seccomp {
 		open = append(open, "system calls are not filtered: the kernel's dangerous interfaces are open")
@@ -204,7 +205,7 @@ func open(p sandbox.Policy, entries []sandbox.Entry, abi int, seccomp bool) []st
 		return open
 	}
 	open = append(open, "files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may")
-	open = append(open, unheldEntries(entries)...)
+	open = append(open, unheld...)
 	if abi < 2 {
 		open = append(open, "no file can be renamed or linked to another directory (EXDEV), because Landlock has ABI 1")
 	}

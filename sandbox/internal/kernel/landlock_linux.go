@@ -49,27 +49,28 @@ func landlockABI() int {
 	return min(int(abi), newestLandlock)
 }
 
-// It restricts the calling thread. abi is 0 if Landlock is not used.
-func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, err error) {
+// It restricts the calling thread. abi is 0 if Landlock is not used; unheld is that of [grants].
+func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, unheld []string, err error) {
 	if entries == nil && p.Wall.Mounts() {
-		return 0, nil
+		return 0, nil, nil
 	}
 	abi = landlockABI()
 	if abi == 0 && !p.Wall.Mounts() {
-		return 0, &sandbox.WallError{Wall: sandbox.Landlock, Reason: "this kernel has no Landlock", Next: LandlockAdvice}
+		return 0, nil, &sandbox.WallError{Wall: sandbox.Landlock, Reason: "this kernel has no Landlock", Next: LandlockAdvice}
 	}
 	if abi == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
 	handled := handledBy(p, abi)
 	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
 	if errno != 0 {
-		return 0, os.NewSyscallError("landlock_create_ruleset", errno)
+		return 0, nil, os.NewSyscallError("landlock_create_ruleset", errno)
 	}
 	defer unix.Close(int(rules))
-	for _, g := range grants(entries, handled.Handled_access_fs) {
+	all, unheld := grants(entries, handled.Handled_access_fs)
+	for _, g := range all {
 		if err := g.add(rules, handled.Handled_access_fs); err != nil {
-			return 0, fmt.Errorf("%s: %w", g.path, err)
+			return 0, nil, fmt.Errorf("%s: %w", g.path, err)
 		}
 	}
 	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
@@ -81,15 +82,15 @@ func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, err error) {
 				err = addRule(rules, 2, unsafe.Pointer(&rule)) // LANDLOCK_RULE_NET_PORT
 			}
 			if err != nil {
-				return 0, fmt.Errorf("door %s: %w", door.Addr, err)
+				return 0, nil, fmt.Errorf("door %s: %w", door.Addr, err)
 			}
 		}
 	}
 	// The rules apply to the calling thread, and to no other thread of the process.
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
-		return 0, os.NewSyscallError("landlock_restrict_self", errno)
+		return 0, nil, os.NewSyscallError("landlock_restrict_self", errno)
 	}
-	return abi, nil
+	return abi, unheld, nil
 }
 
 // closesNet reports whether Landlock and the filter of system calls must close the network. Commands cannot
@@ -128,24 +129,41 @@ type grant struct {
 	rights uint64
 }
 
-// If a read-only directory contains something hidden, everything around the hidden path is granted instead of the directory.
-// The names in the directory can still be listed.
-func grants(entries []sandbox.Entry, handled uint64) []grant {
-	var all []grant
+// grants returns what commands may open. If a read-only directory contains something hidden, everything around
+// the hidden path is granted instead of the directory; the names in the directory can still be listed. unheld
+// tells the user which entries Landlock cannot enforce.
+func grants(entries []sandbox.Entry, handled uint64) (all []grant, unheld []string) {
+	var hidden, fixed []string
 	for _, e := range entries {
+		inWritable := around(entries, e.Path) == sandbox.AccessWrite
 		switch {
-		case e.Absent || e.Link != "" || e.Access == sandbox.AccessNone:
+		case e.Link != "":
+			continue
+		case e.Access == sandbox.AccessNone && inWritable && !e.Absent:
+			hidden = append(hidden, e.Path)
+		case e.Access == sandbox.AccessRead && inWritable:
+			fixed = append(fixed, e.Path)
+		}
+		switch {
+		case e.Absent || e.Access == sandbox.AccessNone:
 		case e.Access == sandbox.AccessWrite:
 			all = append(all, grant{e.Path, handled &^ neverGranted})
 		default:
-			around, ok := grantsAround(e.Path, hiddenBelow(entries, e.Path))
+			below := hiddenBelow(entries, e.Path)
+			around, ok := grantsAround(e.Path, below)
 			if !ok {
-				around = []grant{{e.Path, rightsToRead}}
+				around, hidden = []grant{{e.Path, rightsToRead}}, append(hidden, below...)
 			}
 			all = append(all, around...)
 		}
 	}
-	return all
+	if len(hidden) > 0 {
+		unheld = append(unheld, "hidden, but commands can read it: "+firstOf(hidden))
+	}
+	if len(fixed) > 0 {
+		unheld = append(unheld, "protected, but commands can change it while they run: "+firstOf(fixed))
+	}
+	return all, unheld
 }
 
 // Those in writable directories are omitted: Landlock cannot hide them.
@@ -171,7 +189,7 @@ func around(entries []sandbox.Entry, path string) sandbox.Access {
 }
 
 // maxAround is how many grants may replace one directory. Beyond it the directory
-// is granted with what is hidden in it, and [unheldEntries] reports that.
+// is granted with what is hidden in it, and [grants] reports that.
 const maxAround = 4096
 
 // ok is false if too many grants are needed.
@@ -193,36 +211,6 @@ func grantsAround(dir string, hidden []string) (all []grant, ok bool) {
 		}
 	}
 	return all, true
-}
-
-func unheldEntries(entries []sandbox.Entry) []string {
-	var hidden, fixed []string
-	for _, e := range entries {
-		switch inside := around(entries, e.Path); {
-		case e.Link != "" || inside != sandbox.AccessWrite:
-		case e.Access == sandbox.AccessNone && !e.Absent:
-			hidden = append(hidden, e.Path)
-		case e.Access == sandbox.AccessRead:
-			fixed = append(fixed, e.Path)
-		}
-	}
-	for _, e := range entries {
-		if e.Access != sandbox.AccessRead || e.Absent || e.Link != "" {
-			continue
-		}
-		below := hiddenBelow(entries, e.Path)
-		if _, ok := grantsAround(e.Path, below); !ok {
-			hidden = append(hidden, below...)
-		}
-	}
-	var open []string
-	if len(hidden) > 0 {
-		open = append(open, "hidden, but commands can read it: "+firstOf(hidden))
-	}
-	if len(fixed) > 0 {
-		open = append(open, "protected, but commands can change it while they run: "+firstOf(fixed))
-	}
-	return open
 }
 
 func firstOf(paths []string) string {

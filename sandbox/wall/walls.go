@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -70,4 +71,24 @@ func (o *outside) Close() error {
 		l.Close()
 	}
 	return o.guard.Close()
+}
+
+var _ sandbox.Runner = (*Walls)(nil)
+
+// Run runs a command behind the walls; see [sandbox.Runner]. Its error is a
+// [*sandbox.StartError], the context's if that was done before the start, or
+// says that the walls could not be built.
+func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return w.run(ctx, c, func(<-chan struct{}, sandbox.Dialer) {})
+}
+
+// Start starts a command that stays open, such as a server. It returns when the
+// command runs or has already ended; [sandbox.Running] then returns what Run
+// would have returned. Its error is Run's if the command could not be started.
+// The context, the time limits of the command and the policy, and the end of
+// this process stop the command. Close the walls after it has ended. While it
+// runs, each command of the same walls restores the protected paths to their
+// state at its start.
+func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
+	return sandbox.Start(func(up sandbox.Started) (sandbox.Result, error) { return w.run(ctx, c, up) })
 }

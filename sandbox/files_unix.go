@@ -1,0 +1,35 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileOwner returns the number of the user to whom a file belongs; ok is false if the system has no
+// such numbers.
+func FileOwner(info fs.FileInfo) (uid int, ok bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
+
+// LockDir locks a directory for this process until the file is closed or the process ends. The error wraps
+// EWOULDBLOCK if another one has locked it.
+func LockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return f, nil
+}
