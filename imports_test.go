@@ -90,7 +90,7 @@ func house() []room {
 
 		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "check", "model"}},
 
-		{folder: "check/judge", floor: 1, may: []string{"workspace/treepath"}},
+		{folder: "check/judge", floor: 1, may: []string{"workspace", "workspace/treepath"}},
 		{folder: root, floor: 3, may: []string{"check/judge", "model", "model/paid", "tool", "workspace", "workspace/treepath", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/transient"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},

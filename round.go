@@ -40,8 +40,13 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			stop := r.stopFor(ctx, failure)
 			s = r.Past().State()
 			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
-			if stop.Findings != nil {
+			checks := r.Past().Records("check")
+			switch n := len(checks); {
+			case stop.Findings != nil:
 				s.Findings = stop.Findings
+			case n > 0 && checks[n-1].Step.Round > s.Round: // what was found before is of another tree
+				c, _ := checks[n-1].Payload.(history.Checked)
+				s.Findings = joinFindings(c.Findings)
 			}
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)

@@ -70,11 +70,7 @@ func (r *Run) find() (err error) {
 		return err
 	}
 	r.found = append(workspace.Manifest{}, found...) // an empty tree is found too
-	var files []judge.File
-	for _, e := range r.found {
-		files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
-	}
-	r.judges = r.Trust.Judges.In(r.Tree.Dir(), files)
+	r.judges = r.Trust.Judges.In(r.Tree.Dir(), r.found)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 
 	"hone"
 	"hone/harness/runs"
@@ -38,11 +39,15 @@ type Host struct {
 	keys *keySource // how commands that print keys are run; nil means outside of a session
 }
 
-func (h Host) getenv(variable string) string {
-	if h.Getenv == nil {
-		return os.Getenv(variable)
+// A blank variable is as one that is not set.
+func (h Host) getenv(variable string) (value string) {
+	if value = os.Getenv(variable); h.Getenv != nil {
+		value = h.Getenv(variable)
 	}
-	return h.Getenv(variable)
+	if strings.TrimSpace(value) == "" {
+		return ""
+	}
+	return value
 }
 
 func (h Host) environ() []string {

@@ -2,7 +2,9 @@ package harness
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +24,7 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	if s.Model, err = h.resolveModel(k, root, v, file); err != nil {
 		return s, err
 	}
-	if s.Walls, err = ResolveWalls(v, root); err != nil {
+	if s.Walls, err = h.ResolveWalls(v, root); err != nil {
 		return s, err
 	}
 	s.Walls.Absent = s.Walls.Wall == sandbox.Auto && !h.HasWalls()
@@ -68,7 +70,7 @@ func modelNames(list string) ([]string, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = fullName(strings.TrimSpace(name))
 		switch {
-		case name == "" && list != "":
+		case name == "" && strings.TrimSpace(list) != "":
 			return nil, &hone.UsageError{Why: fmt.Sprintf("models %q: a name is missing beside a comma", list), Next: useModel("PROVIDER/NAME,PROVIDER/NAME")}
 		case slices.Contains(names, name):
 			return nil, loop.Usage(fmt.Sprintf("models %q: %s stands there twice, but a model cannot take its own place", list, name), "name it once, or add another model")
@@ -203,22 +205,27 @@ func CanLimitCost(l loop.Loop) error {
 }
 
 // ResolveWalls resolves the settings of the walls. It does not look whether there are any.
-func ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
+func (h Host) ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
 	s := loop.WallSettings{AllowGit: config.AllowGit.In(v), Env: config.Variables.In(v), Policy: sandbox.Policy{Wall: sandbox.Wall(config.Wall.In(v)),
 		Net: config.Net.In(v), Limits: sandbox.Limits{Memory: config.Memory.In(v), Processes: config.Processes.In(v)}}}
-	write := config.MayWrite.In(v)
 	for _, list := range []struct {
-		from []string
-		to   *[]string
-	}{{write, &s.Write}, {config.MayRead.In(v), &s.Read}, {config.Hide.In(v), &s.Hide}} {
+		config.Setting[[]string]
+		to *[]string
+	}{{config.MayWrite, &s.Write}, {config.MayRead, &s.Read}, {config.Hide, &s.Hide}} {
+		given := list.In(v)
 		var err error
-		if *list.to, err = loop.AbsPaths(root, list.from); err != nil {
+		if *list.to, err = loop.AbsPaths(root, given); err != nil {
 			return s, err
 		}
-	}
-	for i, p := range s.Write {
-		if _, err := os.Stat(p); err != nil {
-			return s, loop.Usage(config.HonePath+": sandbox.write: "+write[i]+" does not exist", "create it, or remove it from the list")
+		for i, p := range *list.to {
+			_, err := os.Stat(p)
+			text := fmt.Sprintf("%s: %s: %s does not exist", config.HonePath, list.Key, given[i])
+			switch {
+			case err != nil && list.Row == config.MayWrite.Row:
+				return s, loop.Usage(text, "create it, or remove it from the list")
+			case errors.Is(err, fs.ErrNotExist):
+				h.Note(text)
+			}
 		}
 	}
 	return s, checkState(s)

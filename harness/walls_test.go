@@ -39,7 +39,7 @@ func TestResolveWalls(t *testing.T) {
 	root := crashtest.Workspace(t, map[string]string{"out/x": ""})
 	t.Setenv("HOME", root)
 	t.Setenv("USERPROFILE", root)
-	got, err := ResolveWalls(config.Values{config.Wall.Name: "landlock", config.Net.Name: true, config.MayWrite.Name: []string{"out", "~/out"}, config.MayRead.Name: []string{"lib/../lib"},
+	got, err := Host{}.ResolveWalls(config.Values{config.Wall.Name: "landlock", config.Net.Name: true, config.MayWrite.Name: []string{"out", "~/out"}, config.MayRead.Name: []string{"lib/../lib"},
 		config.Hide.Name: []string{filepath.Join(root, "x")}, config.Variables.Name: []string{"A"}, config.Memory.Name: int64(5), config.Processes.Name: 6}, root)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"hone/model"
 	"hone/sandbox"
 	"hone/tool/allow"
+	"hone/workspace"
 	"hone/workspace/treepath"
 )
 
@@ -72,12 +73,13 @@ type Settings struct {
 // Shared returns the settings themselves.
 func (s *Settings) Shared() *Settings { return s }
 
-// Judges returns a function that reports whether a file judges the work: the user has
-// named it, or it does so with the check's command (ruling G21).
-func (s Settings) Judges() func(path string) bool {
+// Judges returns a function that reports whether a file judges the work of a run in a directory that found some files: the
+// user has named it, or it does so with the commands of check and metric (ruling G21).
+func (s Settings) Judges(dir string, found workspace.Manifest) func(path string) bool {
 	protected, judging := treepath.CompileValid(config.Protect.In(s.Values), true), judge.Set{}
-	if s.Check != "" {
-		judging = judge.Of(s.Check)
+	lines := strings.TrimSpace(strings.Join([]string{s.Check, config.Metric.In(s.Values), config.Confirm.In(s.Values)}, "\n"))
+	if lines != "" {
+		judging = judge.Of(lines).In(dir, found)
 	}
 	return func(path string) bool { return protected.Match(path) || judging.Has(path) }
 }

@@ -10,6 +10,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"hone/workspace"
 	"hone/workspace/treepath"
 )
 
@@ -17,13 +18,6 @@ import (
 type Set struct {
 	files []treepath.Patterns // nil: none
 	line  line
-}
-
-// File is a file or link that a run found.
-type File struct {
-	Path       string
-	Executable bool
-	Target     string // of a link, as stored; empty if it is none
 }
 
 // IsZero reports whether the set has no files at all.
@@ -62,19 +56,19 @@ func (s Set) with(globs []string) Set {
 // too that the line gives to another program, which may run them, such as flock; and so do
 // the targets of links that judge. A program that reads its operands, such as an interpreter
 // or a linter, does not count.
-func (s Set) In(dir string, found []File) Set {
+func (s Set) In(dir string, found workspace.Manifest) Set {
 	if s.files == nil {
 		return s
 	}
 	globs := s.line.scripts(dir)
 	operands := treepath.CompileValid(inTrees(dir, s.line.operands), true)
 	for _, f := range found {
-		if f.Executable && operands.Match(f.Path) {
+		if f.Mode&0o111 != 0 && operands.Match(f.Path) {
 			globs = append(globs, treepath.Quote(f.Path))
 		}
 	}
 	s = s.with(globs)
-	var links []File
+	var links workspace.Manifest
 	for _, f := range found {
 		if f.Target != "" {
 			links = append(links, f)
@@ -82,7 +76,7 @@ func (s Set) In(dir string, found []File) Set {
 	}
 	for range links { // at most so many in a row
 		var targets []string
-		links = slices.DeleteFunc(links, func(l File) bool {
+		links = slices.DeleteFunc(links, func(l workspace.Entry) bool {
 			list := s.behind(l, dir, found)
 			targets = append(targets, list...)
 			return len(list) > 0
@@ -96,7 +90,7 @@ func (s Set) In(dir string, found []File) Set {
 }
 
 // behind returns patterns of the files that judge by the name that a link gives them.
-func (s Set) behind(l File, dir string, found []File) (globs []string) {
+func (s Set) behind(l workspace.Entry, dir string, found workspace.Manifest) (globs []string) {
 	target, ok := strings.CutPrefix(l.Target, dir+"/")
 	if !ok {
 		target = path.Join(path.Dir(l.Path), l.Target)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hone/check/judge"
+	"hone/workspace"
 )
 
 func TestOf(t *testing.T) {
@@ -99,7 +100,7 @@ func TestOf(t *testing.T) {
 
 // TestIn: what judges depends on the files that the run found.
 func TestIn(t *testing.T) {
-	found := []judge.File{{Path: "chk", Executable: true}, {Path: "plain"}, {Path: "impl/c", Executable: true}, {Path: "check.sh", Target: "impl/c"},
+	found := workspace.Manifest{{Path: "chk", Mode: 0o755}, {Path: "plain"}, {Path: "impl/c", Mode: 0o755}, {Path: "check.sh", Target: "impl/c"},
 		{Path: "suite/run"}, {Path: "tests", Target: "all"}, {Path: "all", Target: "/top/suite"}, {Path: "real/ci.sh"}, {Path: "x/bin", Target: "../real"}}
 	for command, c := range map[string]struct{ judges, others string }{
 		"./check.sh": {"check.sh impl/c", "chk"},

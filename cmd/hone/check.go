@@ -175,7 +175,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if err := harness.ValidFormat(v, file); err != nil {
 		return o, err
 	}
-	if o.Walls, err = harness.ResolveWalls(v, o.Root); err != nil {
+	if o.Walls, err = a.host().ResolveWalls(v, o.Root); err != nil {
 		return o, err
 	}
 	if o.Walls.Absent = o.Walls.Wall == sandbox.Auto && !a.host().HasWalls(); o.Walls.Absent {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hone/cmd/hone/report"
@@ -50,7 +53,70 @@ func (s *mcpServer) serve(ctx context.Context) error {
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.showRun)
 	mcp.AddTool(m, &mcp.Tool{Name: "stop", Description: "Stop a run that this server has started. What it has changed stays; undo takes it back."}, s.stop)
 	mcp.AddTool(m, &mcp.Tool{Name: "undo", Description: "Restore all files that a run of this server has changed. If one was changed after the run, nothing is restored."}, s.undoRun)
-	return m.Run(ctx, &mcp.StdioTransport{})
+	answers := &wholeWrites{w: os.Stdout}
+	return m.Run(ctx, &mcp.IOTransport{Reader: requests(s.in, answers), Writer: answers})
+}
+
+// wholeWrites writes one answer after another.
+type wholeWrites struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (w *wholeWrites) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(b)
+}
+
+func (*wholeWrites) Close() error { return nil }
+
+// requests returns the lines of in that are messages. It answers the others itself: at one the server would end, or be silent.
+func requests(in io.Reader, answers io.Writer) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		for lines := bufio.NewReader(in); ; {
+			line, err := lines.ReadBytes('\n')
+			if code, id := refusal(line); code != 0 {
+				fmt.Fprintf(answers, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"not a request of JSON-RPC 2.0, in one line"}}`+"\n", id, code)
+			} else {
+				_, _ = w.Write(line) // an error ends the reader, which says it
+			}
+			if err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// refusal returns the code of the error that answers a line, and the id for it. The code is 0 if the line is a message, or blank.
+func refusal(line []byte) (code int, id string) {
+	var m struct {
+		ID     any             `json:"id"`
+		Method json.RawMessage `json:"method"`
+		Result json.RawMessage `json:"result"`
+		Error  json.RawMessage `json:"error"`
+	}
+	line = bytes.TrimSpace(line)
+	switch err := json.Unmarshal(line, &m); {
+	case len(line) == 0:
+		return 0, ""
+	case !json.Valid(line):
+		return jsonrpc.CodeParseError, "null"
+	case line[0] == '[': // several messages
+		return 0, ""
+	case err == nil && (m.Method != nil || m.Result != nil || m.Error != nil):
+		if _, err := jsonrpc.DecodeMessage(line); err == nil {
+			return 0, ""
+		}
+	}
+	known, err := json.Marshal(m.ID)
+	if _, isMap := m.ID.(map[string]any); err != nil || isMap {
+		known = []byte("null")
+	}
+	return jsonrpc.CodeInvalidRequest, string(known)
 }
 
 const mcpInstructions = "hone runs a model in a loop until a check passes, within a budget that the user has set. Call start, then wait until the run has ended, then show with diff. " +
@@ -91,18 +157,18 @@ type mcpShow struct {
 type mcpRequest = *mcp.CallToolRequest
 
 func (s *mcpServer) runCheck(ctx context.Context, _ mcpRequest, in mcpCheck) (*mcp.CallToolResult, any, error) {
-	args := []string{"check", "-C", s.dir}
+	args := []string{"check", "-v", "-C", s.dir}
 	if in.Check != "" {
 		args = append(args, "--check="+in.Check)
 	}
-	text, exit, err := s.hone(ctx, args...)
+	r, err := s.hone(ctx, args...)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case exit > 1: // it could not run
-		return nil, nil, errors.New(text)
+	case r.Exit > 1: // it could not run
+		return nil, nil, errors.New(strings.TrimSpace(r.Said))
 	}
-	return mcpText(text), nil, nil
+	return mcpText(cmp.Or(r.Printed, r.Said)), nil, nil
 }
 
 func (s *mcpServer) start(ctx context.Context, _ mcpRequest, in mcpStart) (*mcp.CallToolResult, any, error) {
@@ -301,8 +367,9 @@ func (s *mcpServer) undoRun(ctx context.Context, _ mcpRequest, in mcpRun) (*mcp.
 
 // output returns what hone prints; it is an error if hone fails.
 func (s *mcpServer) output(ctx context.Context, args ...string) (*mcp.CallToolResult, any, error) {
-	text, exit, err := s.hone(ctx, args...)
-	if err == nil && exit != 0 {
+	r, err := s.hone(ctx, args...)
+	text := strings.TrimSpace(r.Printed + r.Said)
+	if err == nil && r.Exit != 0 {
 		err = errors.New(text)
 	}
 	if err != nil {
@@ -311,12 +378,12 @@ func (s *mcpServer) output(ctx context.Context, args ...string) (*mcp.CallToolRe
 	return mcpText(text), nil, nil
 }
 
-func (s *mcpServer) hone(ctx context.Context, args ...string) (text string, exit int, err error) {
+func (s *mcpServer) hone(ctx context.Context, args ...string) (child.Result, error) {
 	r, err := child.Command{Program: s.program, Dir: s.dir, Args: args, Env: s.environ}.Output(ctx)
 	if errors.As(err, new(*child.Failure)) {
 		err = ctx.Err()
 	}
-	return strings.TrimSpace(r.Printed + r.Said), r.Exit, err
+	return r, err
 }
 
 // maxMCPText is how much of a text a client gets, in bytes.

@@ -185,7 +185,7 @@ func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	for _, w := range history.Of[history.Walls](judged.Events()) {
 		p.Walls = &w
 	}
-	judges := kinds.Judges(saw.run.Start)
+	judges := kinds.Judges(saw.run.Start, saw.run.Past, saw.run.Home.Get)
 	for _, d := range saw.changes {
 		if judges(d.Path) {
 			p.Judges = append(p.Judges, d.Path)

@@ -156,7 +156,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if err != nil {
 		return dir, w, err
 	}
-	if w.Settings, err = harness.ResolveWalls(file.For("", a.env, f.Values), w.Root); err != nil {
+	if w.Settings, err = a.host().ResolveWalls(file.For("", a.env, f.Values), w.Root); err != nil {
 		return dir, w, err
 	}
 	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, config.Send.In(file.Shared()), file.Variables(), a.environ); err != nil {

@@ -114,7 +114,7 @@ func (f File) For(loop string, getenv func(string) string, flags Values) Values 
 			}
 		}
 		if r.Env != "" && getenv != nil {
-			if value := getenv(r.Env); value != "" {
+			if value := getenv(r.Env); strings.TrimSpace(value) != "" {
 				v[r.Name] = value
 			}
 		}

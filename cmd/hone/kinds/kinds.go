@@ -69,11 +69,14 @@ func Own(start hone.Start, past *history.Past) (own func(string) bool) {
 }
 
 // Judges returns a function that reports which files judge the work of a run.
-func Judges(start hone.Start) func(string) bool {
-	if l := Recorded(start); l != nil {
-		return l.Shared().Judges()
+func Judges(start hone.Start, past *history.Past, get history.Get) func(string) bool {
+	l := Recorded(start)
+	if l == nil {
+		return func(string) bool { return false }
 	}
-	return func(string) bool { return false }
+	opened, _ := past.Opened()
+	found, _ := history.ReadManifest(opened.Manifest, get) // nil with an error: targets of links are not known
+	return l.Shared().Judges(start.Dir, found)
 }
 
 // Second returns the role and the name of the model that a run's loop asks beside the

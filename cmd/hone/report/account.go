@@ -54,7 +54,7 @@ func Of(r *Run) Account {
 		active += time.Since(last.Time)
 	}
 	a := account(r, active)
-	a.foreign, a.Files = r.Foreign(), changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start))
+	a.foreign, a.Files = r.Foreign(), changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start, r.Past, r.Home.Get))
 	return a
 }
 
@@ -76,7 +76,7 @@ func Ending(r *Run, end hone.End, active time.Duration, files bool) Account {
 	a := account(r, active)
 	a.End, a.Ended = end, true
 	if files {
-		a.Files = changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start))
+		a.Files = changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start, r.Past, r.Home.Get))
 	}
 	if opened, ok := r.Past.Opened(); ok && end.Next.IsZero() && r.Past.State().Tree != opened.Tree {
 		a.End.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
