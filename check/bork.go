@@ -14,28 +14,17 @@ import (
 	"hone/sandbox"
 )
 
-// BorkConfig describes a correctness checker of Bork.
+// BorkConfig describes a correctness checker of Bork. A checker is the user's program and
+// may call a model itself, so Env may contain keys (ruling G6). Live receives its standard
+// error.
 type BorkConfig struct {
-	// Root is the absolute path of the Git root, the checker's working
-	// directory.
-	Root string
-	// Checker is the path of the executable below Root, with or without "./".
+	Program // in the Git root
+	// Checker is the path of the executable below Dir, with or without "./".
 	// It is never looked up on PATH (ruling B1).
 	Checker string
-	// Env is the complete environment. A checker is the user's program and may
-	// call a model itself, so Env may contain keys (ruling G6).
-	Env []string
-	// Timeout stops the checker; 0 means one hour.
-	Timeout time.Duration
 	// Stdin is what the checker reads, such as the terminal if a user may answer its
 	// questions; nil means nothing.
 	Stdin io.Reader
-	// Live receives standard error as it is printed, line by line; may be nil.
-	Live io.Writer
-	// Redact removes secrets from a text; nil changes nothing. Contract: it is
-	// applied to all output before that is shown or returned, and must not
-	// block.
-	Redact func(string) string
 }
 
 // Bork returns a check that runs a correctness checker. The checker gets no
@@ -47,9 +36,7 @@ type BorkConfig struct {
 // read are its findings, and the rest is another one, as text (ruling B16). If the machine is
 // short of what a start needs, or of room for the output, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
-	if c.Timeout == 0 {
-		c.Timeout = time.Hour
-	}
+	c.Timeout = cmp.Or(c.Timeout, time.Hour)
 	return func(ctx context.Context) (found []Finding, err error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
@@ -58,16 +45,16 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		out := spool{max: maxFindings}
 		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
-		result, err := r.Run(ctx, sandbox.Command{
-			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env, Stdin: c.Stdin,
-			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched,
-		})
-		watched.close()
-		if err := noVerdict(ctx, "correctness checker", result, cmp.Or(err, out.err)); err != nil {
+		result, unstarted, err := c.run(ctx, r, "correctness checker", sandbox.Command{
+			Argv: []string{filepath.Join(c.Dir, name)}, Stdin: c.Stdin, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched,
+		}, watched)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if err != nil {
-			return c.failedToRun(err.Error(), "", nil), nil
+		case unstarted != nil:
+			return c.failedToRun(unstarted.Error(), "", nil), nil
+		case out.err != nil:
+			return nil, fmt.Errorf("correctness checker: %w", out.err)
 		}
 		return c.findings(result, &out), nil
 	}
@@ -80,7 +67,7 @@ const (
 
 func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
-		return c.failedToRun(outcome(r, c.Timeout), c.printed(out, 0), r.Stderr)
+		return c.failedToRun(c.outcome(r), c.printed(out, 0), r.Stderr)
 	}
 	if out.lost > 0 {
 		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), "", r.Stderr)

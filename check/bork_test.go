@@ -23,7 +23,7 @@ func checker(t *testing.T, script string) BorkConfig {
 	if err := os.WriteFile(filepath.Join(root, "check.sh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return BorkConfig{Root: root, Checker: "./check.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}
+	return BorkConfig{Checker: "./check.sh", Program: Program{Dir: root, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}}
 }
 
 const noFindings = `{"per_file_findings": [], "overall_findings": []}`
@@ -167,7 +167,7 @@ func TestBorkPartlyReadable(t *testing.T) {
 }
 
 func TestBorkCannotStart(t *testing.T) {
-	root := checker(t, prints(noFindings, "")).Root
+	root := checker(t, prints(noFindings, "")).Dir
 	for name, mode := range map[string]os.FileMode{"plain": 0o644, "nohead": 0o755} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte("echo x\n"), mode); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestBorkCannotStart(t *testing.T) {
 		{"/bin/true", "its path is not below the Git root"},
 		{"", "its path is not below the Git root"},
 	} {
-		found := ask(t, Bork(runner, BorkConfig{Root: root, Checker: c.path, Env: []string{"PATH=" + os.Getenv("PATH")}}))
+		found := ask(t, Bork(runner, BorkConfig{Checker: c.path, Program: Program{Dir: root, Env: []string{"PATH=" + os.Getenv("PATH")}}}))
 		if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, c.why) {
 			t.Errorf("%q: %+v", c.path, found)
 		}

@@ -14,6 +14,9 @@ import (
 const MaxFindings = 200
 
 const (
+	// maxNotes is how many advisory findings of commands are kept: a build may print hundreds
+	// of warnings, and a model needs none of them.
+	maxNotes = 20
 	// maxBytes is how long the texts of a list are together, in bytes. MaxText leaves room
 	// in it for what a check says about an output. The text of a build does not count
 	// (ruling C11).
@@ -25,7 +28,7 @@ const (
 )
 
 // Bound returns the findings that a model is sent: at most [MaxFindings], with 64 KiB
-// of text together. It prefers blocking findings to advisory ones, and earlier ones to
+// of text together, of which at most 20 are advisory ones of a command. It prefers blocking findings to advisory ones, and earlier ones to
 // later ones. It omits the middle of a text that does not fit, and counts the
 // other findings: at the end of the result, one finding with More set stands for those
 // of one source and with the same flags. To bound a list again changes nothing. The
@@ -90,14 +93,19 @@ func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 type bounded struct {
 	kept  []Finding
 	bytes int
+	notes int       // advisory findings of commands
 	rest  []Finding // of those that were omitted, one for each group
 }
 
 // It cuts the finding if necessary, and omits others that a model needs less.
 func (b *bounded) add(f Finding) {
-	if f.More > 0 {
+	note := f.Source == SourceCommand && !f.Blocks()
+	if f.More > 0 || note && b.notes == maxNotes {
 		b.omit(f)
 		return
+	}
+	if note {
+		b.notes++
 	}
 	f.File = cut(f.File, maxFile)
 	for {

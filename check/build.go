@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"hone/internal/excerpt"
 	"hone/internal/transient"
@@ -25,47 +24,32 @@ const MaxBuildText = 64 << 10
 
 // BuildConfig describes how a project is built.
 type BuildConfig struct {
-	// Root is the absolute path of the working directory.
-	Root string
-	// Script is the name of the build script in Root. It runs directly if it is
+	Program
+	// Script is the name of the build script in Dir. It runs directly if it is
 	// executable, otherwise with bash (ruling C12).
 	Script string
-	// Env is the complete environment. It must not contain provider keys
-	// (ruling G6).
-	Env []string
-	// Timeout stops the build and all processes that it started; 0 means ten
-	// minutes.
-	Timeout time.Duration
 	// MaxText is the length in bytes above which the middle of the output is
 	// omitted from the finding; 0 means [MaxBuildText] (ruling C11).
 	MaxText int
-	// Live receives the output as it is printed, line by line; may be nil.
-	Live io.Writer
-	// Redact removes secrets from a text; nil changes nothing. Contract: as in
-	// CommandConfig.
-	Redact func(string) string
 	// StoreOutput, if not nil, receives the complete output, redacted, however
 	// large it is and however the build ended. Contract: it reads to the end
 	// before it returns. An error from StoreOutput is the error of the check.
 	StoreOutput func(output io.Reader) error
-	// Read finds findings in the output of a build that failed. If one blocks, they are the
-	// result. Nil finds none.
-	Read func(output string, exit int) []Finding
+	// Reader finds findings in the output of a build that failed. If one blocks, they are the
+	// result.
+	Reader Reader
 }
 
 // Build returns a check that passes if a build script exits 0. The text of its
 // finding is standard output, then standard error, then how the build failed.
 func Build(r sandbox.Runner, c BuildConfig) Func {
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Minute
-	}
 	if c.MaxText == 0 {
 		c.MaxText = MaxBuildText
 	}
 	return func(ctx context.Context) (found []Finding, err error) {
 		var out, errs spool
 		defer func() { err = errors.Join(err, out.remove(), errs.remove()) }()
-		result, text, err := c.run(ctx, r, &out, &errs)
+		result, text, err := c.build(ctx, r, &out, &errs)
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +61,8 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 		if result != nil && result.Exit == 0 && !result.TimedOut {
 			return nil, nil
 		}
-		if c.Read != nil && result != nil && !result.TimedOut {
-			if found = c.Read(text, result.Exit); Blocking(found) {
+		if result != nil && !result.TimedOut {
+			if found = c.Reader.read(text, result.Exit); Blocking(found) {
 				for i := range found {
 					found[i].Source = SourceBuild
 				}
@@ -91,24 +75,18 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 
 // Each stream is copied to its spool. If the build cannot be started, the result is nil and text says why; otherwise text is
 // the build's output. The error is the context's, or that of a machine that is short of what a start needs.
-func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
-	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
-	var result sandbox.Result
+func (c BuildConfig) build(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
 	argv, err := c.argv()
-	if err == nil {
-		result, err = r.Run(ctx, sandbox.Command{
-			Argv: argv, Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
-			Live: watched, LiveOut: whole, LiveErr: wholeErr,
-		})
-	}
-	watched.close()
-	whole.close()
-	wholeErr.close()
-	if err := noVerdict(ctx, "build", result, err); err != nil {
-		return nil, "", err
-	}
 	if err != nil {
-		return nil, applyRedact(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
+		return nil, "", fmt.Errorf("build: %w", err)
+	}
+	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
+	result, unstarted, err := c.run(ctx, r, "build", sandbox.Command{Argv: argv, Live: watched, LiveOut: whole, LiveErr: wholeErr}, watched, whole, wholeErr)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case unstarted != nil:
+		return nil, applyRedact(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, unstarted)), nil
 	}
 	return &result, c.text(result), nil
 }
@@ -129,7 +107,7 @@ func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs 
 
 // The start says what else is wrong with the script. An error may pass.
 func (c BuildConfig) argv() ([]string, error) {
-	script := filepath.Join(c.Root, c.Script)
+	script := filepath.Join(c.Dir, c.Script)
 	switch info, err := os.Stat(script); {
 	case transient.Is(err):
 		return nil, err
@@ -151,5 +129,5 @@ func (c BuildConfig) failureLine(r sandbox.Result) string {
 	if r.Exit == 0 && !r.TimedOut {
 		return ""
 	}
-	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout)+silenceCause(r)) + hiddenNote(r)
+	return fmt.Sprintf("\n%s: %s\n", c.Script, c.outcome(r)+silenceCause(r)) + hiddenNote(r)
 }

@@ -27,13 +27,13 @@ import (
 func builder(t *testing.T, script string) (c BuildConfig, stored *string) {
 	t.Helper()
 	stored = new(string)
-	c = BuildConfig{Root: t.TempDir(), Script: "build.sh", Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
+	c = BuildConfig{Script: "build.sh", Program: Program{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute},
 		StoreOutput: func(output io.Reader) error {
 			b, err := io.ReadAll(output)
 			*stored = string(b)
 			return err
 		}}
-	if err := os.WriteFile(filepath.Join(c.Root, c.Script), []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(c.Dir, c.Script), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return c, stored
@@ -77,10 +77,10 @@ func TestBuild(t *testing.T) {
 func TestBuildRunsInItsDirectory(t *testing.T) {
 	for _, mode := range []os.FileMode{0o755, 0o644} {
 		b, stored := builder(t, "#!/usr/bin/env bash\n[[ -f build.sh ]] && pwd -P\n")
-		if err := os.Chmod(filepath.Join(b.Root, b.Script), mode); err != nil {
+		if err := os.Chmod(filepath.Join(b.Dir, b.Script), mode); err != nil {
 			t.Fatal(err)
 		}
-		root, err := filepath.EvalSymlinks(b.Root)
+		root, err := filepath.EvalSymlinks(b.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestBuildThatCannotRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, stored := builder(t, "#!/bin/sh\n")
-			if err := spoil(filepath.Join(b.Root, b.Script)); err != nil {
+			if err := spoil(filepath.Join(b.Dir, b.Script)); err != nil {
 				t.Fatal(err)
 			}
 			found := ask(t, Build(runner, b))
@@ -121,7 +121,7 @@ sh -c 'sleep 1000 & wait' &
 wait
 `)
 	b.Timeout = 5 * time.Second
-	held := filepath.Join(b.Root, "held")
+	held := filepath.Join(b.Dir, "held")
 	if err := syscall.Mkfifo(held, 0o600); err != nil {
 		t.Fatal(err)
 	}

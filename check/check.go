@@ -55,13 +55,17 @@ type Finding struct {
 // Reader finds findings in the output of a program, such as a test runner or a
 // linter. The exit status decides whether the check passed; a Reader only words why
 // it did not.
-type Reader struct {
-	// Name is what a user calls the format, as in --check-format.
-	Name string
-	// Read returns the findings in an output, nil if it has none or is of another format. The
-	// output may be cut off at any place. exit is the program's exit status, -1 if it was
-	// stopped by a signal or by its time limit.
-	Read func(out []byte, exit int) []Finding
+//
+// It returns nil if the output has no findings or is of another format. The output may be cut
+// off at any place. exit is the program's exit status, -1 if it was stopped by a signal or by
+// its time limit. A nil Reader finds nothing.
+type Reader func(out string, exit int) []Finding
+
+func (r Reader) read(out string, exit int) []Finding {
+	if r == nil {
+		return nil
+	}
+	return r(out, exit)
 }
 
 // Unusable returns blocking findings about a reply of which nothing was applied, one

@@ -22,17 +22,16 @@ const (
 	SourceBork    = "checker" // a Bork correctness checker
 )
 
-// CommandConfig describes a command that must exit 0.
-type CommandConfig struct {
-	// Command is passed to the system's shell: sh, or cmd on Windows.
-	Command string
-	// Dir is the working directory, which must exist.
+// Program is what a check runs, and how.
+type Program struct {
+	// Dir is the absolute path of the working directory, which must exist: the root of the
+	// tree.
 	Dir string
 	// Env is the complete environment. It must not contain provider keys
-	// (ruling G6); see [sandbox.CleanEnv].
+	// (ruling G6), except for [Bork]; see [sandbox.CleanEnv].
 	Env []string
-	// Timeout stops the command; 0 means ten minutes. A command that runs
-	// longer is a finding.
+	// Timeout stops the program and all processes that it started; 0 means ten minutes, and
+	// an hour for [Bork]. A program that runs longer is a finding.
 	Timeout time.Duration
 	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
@@ -40,16 +39,20 @@ type CommandConfig struct {
 	// applied to all output before that is shown, read or returned, and must not
 	// block.
 	Redact func(string) string
+}
 
-	// Reader finds findings in the output; the zero Reader finds none.
+// CommandConfig describes a command that must exit 0.
+type CommandConfig struct {
+	Program
+	// Command is passed to the system's shell: sh, or cmd on Windows.
+	Command string
+	// Reader finds findings in the output.
 	Reader Reader
 	// Reports is called before the command runs. It returns a function that returns the
 	// report files that the command wrote; nil means that it writes none.
 	Reports func() (written func() []Report)
 	// ReportReader finds findings in a report file.
 	ReportReader Reader
-	// AllNotes keeps all advisory findings. Otherwise most of very many are only counted.
-	AllNotes bool
 	// Place makes the files of findings relative to the tree; nil if they are.
 	Place func([]Finding)
 	// FailOnFindings also fails a command that exits 0, if a Reader finds something.
@@ -64,19 +67,14 @@ type CommandConfig struct {
 // or cannot parse the command, the finding is Broken. If the machine is short of what a start needs, or the runner fails, that is an error.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
-		watched := newLive(c.Live, c.Redact)
-		timeout := c.Limit()
 		read := c.Begin()
-		result, err := r.Run(ctx, sandbox.Command{
-			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
-			Timeout: timeout, Live: watched,
-		})
-		watched.close()
-		if err := noVerdict(ctx, "check command", result, err); err != nil {
+		watched := newLive(c.Live, c.Redact)
+		result, unstarted, err := c.run(ctx, r, "check command", sandbox.Command{Argv: shellArgv(c.Command), Live: watched}, watched)
+		if err != nil {
 			return nil, err
 		}
-		if err != nil {
-			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
+		if unstarted != nil {
+			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", unstarted, indentRest(c.Command))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
 		if c.isUnreadable(ctx, r, result) {
@@ -87,8 +85,26 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 	}
 }
 
-// Limit returns the time limit of the command.
-func (c CommandConfig) Limit() time.Duration { return cmp.Or(c.Timeout, 10*time.Minute) }
+// Limit returns the time limit of a command or a build.
+func (p Program) Limit() time.Duration { return cmp.Or(p.Timeout, 10*time.Minute) }
+
+// The result says nothing if the program is unstarted because of the program itself. Any other end without a verdict on the tree
+// is an error: the context is done, the machine is short of something, or what the runner needs failed. The streams are complete
+// then.
+func (p Program) run(ctx context.Context, r sandbox.Runner, what string, c sandbox.Command, streams ...*live) (result sandbox.Result, unstarted, err error) {
+	c.Dir, c.Env, c.Timeout = p.Dir, p.Env, p.Limit()
+	result, err = r.Run(ctx, c)
+	for _, s := range streams {
+		s.close()
+	}
+	switch {
+	case ctx.Err() != nil && (err != nil || result.Exit < 0):
+		return result, nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	case transient.Is(err), err != nil && !errors.As(err, new(*sandbox.StartError)):
+		return result, nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return result, err, nil
+}
 
 // Begin is called before the command is run by other means than [Command]. The function
 // that it returns returns what Command would have found.
@@ -97,7 +113,7 @@ func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
 	if c.Reports != nil {
 		written = c.Reports()
 	}
-	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
+	return func(r sandbox.Result) []Finding { return c.findings(r, written) }
 }
 
 // If the shell cannot parse a command, no change to the tree can make it pass. The syntax error may be in a script that the
@@ -113,18 +129,6 @@ func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, resul
 	return err == nil && parsed.Exit == 2
 }
 
-// Such an end says nothing about the tree: the context is done, the machine is short of something, or what the runner needs
-// failed. Only a [sandbox.StartError] is about the command.
-func noVerdict(ctx context.Context, what string, result sandbox.Result, err error) error {
-	switch {
-	case ctx.Err() != nil && (err != nil || result.Exit < 0):
-		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-	case transient.Is(err), err != nil && !errors.As(err, new(*sandbox.StartError)):
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
 // The outer sh joins both streams in order; the inner one sees the command as given, with its own line numbers.
 func shellArgv(command string) []string {
 	if runtime.GOOS == "windows" {
@@ -133,26 +137,26 @@ func shellArgv(command string) []string {
 	return append(sandbox.Shell(`exec sh -c "$0" 2>&1`), command)
 }
 
-func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written func() []Report) []Finding {
+func (c CommandConfig) findings(r sandbox.Result, written func() []Report) []Finding {
 	passed := r.Exit == 0 && !r.TimedOut
 	if cannotRun(r) {
-		return []Finding{c.failure(r, timeout)}
+		return []Finding{c.failure(r)}
 	}
 	out := c.output(r)
 	found := c.read(out, r, written())
 	switch {
 	case passed && !(c.FailOnFindings && Blocking(found)):
-		return c.bounded(advisory(found))
+		return advisory(found)
 	case Blocking(found) && (r.TimedOut || r.Exit < 0): // after it had reported findings
-		text := c.head(r, timeout) + section("The end of its output", excerpt.End(out, 1<<10))
-		return c.bounded(append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...))
+		text := c.head(r) + section("The end of its output", excerpt.End(out, 1<<10))
+		return append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...)
 	case Blocking(found):
 		if note := hiddenNote(r); note != "" {
 			found = append(found, Finding{Source: SourceCommand, Advisory: true, Text: note[1:]})
 		}
-		return c.bounded(found)
+		return found
 	}
-	return []Finding{c.failure(r, timeout)}
+	return []Finding{c.failure(r)}
 }
 
 // NotRun reports whether an exit status says that the shell did not find or could not execute the program.
@@ -160,8 +164,8 @@ func NotRun(exit int) bool { return exit == 126 || exit == 127 }
 
 func cannotRun(r sandbox.Result) bool { return !r.TimedOut && NotRun(r.Exit) }
 
-func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
-	text := c.head(r, timeout) + section("Its output", excerpt.Middle(c.clean(r.Stdout), MaxText))
+func (c CommandConfig) failure(r sandbox.Result) Finding {
+	text := c.head(r) + section("Its output", excerpt.Middle(c.clean(r.Stdout), MaxText))
 	if len(r.Stderr) > 0 {
 		text += section("Its standard error", excerpt.Middle(c.clean(r.Stderr), MaxText))
 	}
@@ -171,18 +175,18 @@ func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding 
 	return Finding{Source: SourceCommand, Text: text + hiddenNote(r), Broken: cannotRun(r)}
 }
 
-func (c CommandConfig) head(r sandbox.Result, timeout time.Duration) string {
-	what := "The check command failed: " + outcome(r, timeout) + silenceCause(r)
+func (c CommandConfig) head(r sandbox.Result) string {
+	what := "The check command failed: " + c.outcome(r) + silenceCause(r)
 	if cannotRun(r) {
 		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
 	}
 	return fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
 }
 
-func outcome(r sandbox.Result, timeout time.Duration) string {
+func (p Program) outcome(r sandbox.Result) string {
 	switch {
 	case r.TimedOut:
-		return fmt.Sprintf("it did not finish within %v and was stopped", timeout)
+		return fmt.Sprintf("it did not finish within %v and was stopped", p.Limit())
 	case r.Signal != "":
 		return fmt.Sprintf("it was killed by a signal (%s)", r.Signal)
 	}

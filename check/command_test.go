@@ -32,7 +32,7 @@ func ask(t *testing.T, f Func) []Finding {
 
 func command(t *testing.T, cmd string) CommandConfig {
 	t.Helper()
-	return CommandConfig{Command: cmd, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}
+	return CommandConfig{Command: cmd, Program: Program{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}}
 }
 
 func TestCommand(t *testing.T) {

@@ -62,10 +62,10 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 			continue
 		}
 		text := applyRedact(c.Redact, strings.ToValidUTF8(string(report.Content), "\uFFFD"))
-		found = append(found, readWith(c.ReportReader, text, exit)...)
+		found = append(found, c.ReportReader.read(text, exit)...)
 	}
 	if !Blocking(found) {
-		found = append(found, readWith(c.Reader, out, exit)...)
+		found = append(found, c.Reader.read(out, exit)...)
 	}
 	for i := range found {
 		found[i].Source = SourceCommand
@@ -82,40 +82,10 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 	})
 }
 
-// It is nil if r is the zero Reader.
-func readWith(r Reader, out string, exit int) []Finding {
-	if r.Read == nil {
-		return nil
-	}
-	return r.Read([]byte(out), exit)
-}
-
 // The command passed.
 func advisory(findings []Finding) []Finding {
 	for i := range findings {
 		findings[i].Advisory = true
 	}
 	return findings
-}
-
-// maxAdvisory is how many advisory findings of one command are kept: a build may print
-// hundreds of warnings, and a model needs none of them.
-const maxAdvisory = 20
-
-func (c CommandConfig) bounded(findings []Finding) []Finding {
-	if c.AllNotes {
-		return findings
-	}
-	var b bounded
-	n := 0
-	findings = slices.DeleteFunc(findings, func(f Finding) bool {
-		if f.Blocks() {
-			return false
-		}
-		if n++; n > maxAdvisory {
-			b.omit(f)
-		}
-		return n > maxAdvisory
-	})
-	return append(findings, b.rest...)
 }

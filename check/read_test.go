@@ -17,12 +17,12 @@ import (
 )
 
 // words reads lines "E file:line: message" as errors, W as warnings.
-var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding) {
-	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(string(out), -1) {
+var words Reader = func(out string, exit int) (found []Finding) {
+	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(out, -1) {
 		found = append(found, Finding{File: m[2], Line: 1, Text: m[3], ID: m[3], Advisory: m[1] == "W"})
 	}
 	return found
-}}
+}
 
 // read runs a command whose output words reads.
 func read(t *testing.T, cmd string, change func(*CommandConfig)) []Finding {
@@ -104,8 +104,8 @@ func TestCommandTimeoutReads(t *testing.T) {
 
 // A build that prints a thousand warnings sends some.
 func TestCommandFewNotes(t *testing.T) {
-	found := read(t, "for i in $(seq 1000); do echo \"W a:1: warning $i\"; done; echo 'E a:1: no x'; exit 1", nil)
-	if len(found) != maxAdvisory+2 || Count(found) != 1001 || found[0].Text != "no x" || !found[len(found)-1].Advisory {
+	found := Bound(read(t, "for i in $(seq 1000); do echo \"W a:1: warning $i\"; done; echo 'E a:1: no x'; exit 1", nil))
+	if len(found) != maxNotes+2 || Count(found) != 1001 || found[0].Text != "no x" || !found[len(found)-1].Advisory {
 		t.Errorf("%d findings that stand for %d", len(found), Count(found))
 	}
 }
@@ -172,7 +172,7 @@ func TestLongOutput(t *testing.T) {
 	t.Parallel()
 	const secret = "SECRET-VALUE"
 	out := []byte("first\n" + strings.Repeat(secret+"\n", 2*maxRead/len(secret)) + "last\n")
-	c := CommandConfig{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}
+	c := CommandConfig{Program: Program{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}}
 	got := c.output(sandbox.Result{Stdout: out})
 	if len(got) > maxRead || !strings.HasPrefix(got, "first\n*\n") || !strings.HasSuffix(got, "*\nlast\n") {
 		t.Errorf("%d bytes, %.20q…%q", len(got), got, got[len(got)-20:])

@@ -28,8 +28,12 @@ func (f failing) Run(context.Context, sandbox.Command) (sandbox.Result, error) {
 func TestShortMachine(t *testing.T) {
 	checks := map[string]func(sandbox.Runner) Func{
 		"command": func(r sandbox.Runner) Func { return Command(r, command(t, "true")) },
-		"build":   func(r sandbox.Runner) Func { return Build(r, BuildConfig{Script: "build.sh", Root: t.TempDir()}) },
-		"checker": func(r sandbox.Runner) Func { return Bork(r, BorkConfig{Checker: "bork", Root: t.TempDir()}) },
+		"build": func(r sandbox.Runner) Func {
+			return Build(r, BuildConfig{Script: "build.sh", Program: Program{Dir: t.TempDir()}})
+		},
+		"checker": func(r sandbox.Runner) Func {
+			return Bork(r, BorkConfig{Checker: "bork", Program: Program{Dir: t.TempDir()}})
+		},
 	}
 	for name, check := range checks {
 		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN} {

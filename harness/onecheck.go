@@ -22,7 +22,7 @@ type OneCheck struct {
 	Root    string // absolute path of the directory that is checked
 	Command string
 	Values  config.Values // of the settings
-	Timeout time.Duration // 0 means that of [check.CommandConfig]
+	Timeout time.Duration // 0 means that of [check.Program]
 	Env     []string      // names of variables that the command gets although they contain keys
 	Walls   loop.WallSettings
 	Guard   *secret.Guard
@@ -60,7 +60,7 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 		return nil
 	}
 	found, err = check.Command(walls, CheckConfig(check.CommandConfig{
-		Command: o.Command, Timeout: o.Timeout, Live: o.Live, AllNotes: true}, o.Values, tree, o.Guard))(ctx)
+		Command: o.Command, Program: check.Program{Timeout: o.Timeout, Live: o.Live}}, o.Values, tree, o.Guard))(ctx)
 	if ctx.Err() != nil {
 		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
 	}

@@ -78,14 +78,14 @@ func ReadFindings(text string, v config.Values, tree *workspace.Tree) []check.Fi
 		named = reader.Auto()
 	}
 	var found []check.Finding
-	for _, part := range reader.Log([]byte(text)) {
+	for _, part := range reader.Log(text) {
 		exit := 0
 		if part.Failed {
 			exit = 1
 		}
-		one := named.Read([]byte(part.Text), exit)
+		one := named(part.Text, exit)
 		if !check.Blocking(one) {
-			one = reader.Auto().Read([]byte(part.Text), exit)
+			one = reader.Auto()(part.Text, exit)
 		}
 		found = append(found, one...)
 	}

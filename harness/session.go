@@ -486,13 +486,13 @@ func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check
 func (s *Session) commandConfig(line string, tree *workspace.Tree) check.CommandConfig {
 	v := s.loop.Shared().Values
 	return CheckConfig(check.CommandConfig{
-		Command: line, Timeout: config.CheckTimeout.In(v), Live: checkOutput{s}, AllNotes: config.OnlyNew.In(v)}, v, tree, s.guard)
+		Command: line, Program: check.Program{Timeout: config.CheckTimeout.In(v), Live: checkOutput{s}}}, v, tree, s.guard)
 }
 
 // ReadOutput returns the findings in an output; see [loop.Session].
 func (s *Session) ReadOutput(tree *workspace.Tree, output string, exit int) []check.Finding {
 	c := s.commandConfig("", tree)
-	found := c.Reader.Read([]byte(output), exit)
+	found := c.Reader(output, exit)
 	c.Place(found)
 	return found
 }

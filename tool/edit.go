@@ -58,11 +58,11 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 	return Define(Tool{}, "edit", editText, editSchema, func(ctx context.Context, in Input, args editArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, guard, args.Path, err), nil
+			return Result{}, readError(ctx, tree, guard, args.Path, err)
 		}
 		content, err := originalContent(tree, in, p)
 		if err != nil {
-			return readFailure(ctx, tree, guard, p, err), ctx.Err()
+			return Result{}, readError(ctx, tree, guard, p, err)
 		}
 		unread := checkRead(in, p, content)
 		if _, withheld := guard.Withheld(p, content); unread != "" && (withheld || !isTold(in, p, args.Edits)) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -47,11 +46,11 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 	return Define(t, "glob", globText, globSchema, func(ctx context.Context, _ Input, args globArgs) (Result, error) {
 		root, err := locateDir(tree, args.Root)
 		if err != nil {
-			return readFailure(ctx, tree, guard, args.Root, err), nil
+			return Result{}, readError(ctx, tree, guard, args.Root, err)
 		}
 		pattern, err := globPattern(tree, args.Pattern)
 		if err != nil {
-			return Failure(err.Error()), nil
+			return Result{}, err
 		}
 		files, err := tree.Files(ctx)
 		if err != nil {
@@ -85,13 +84,13 @@ func globPattern(tree *workspace.Tree, p string) (string, error) {
 	}
 	switch {
 	case len(p) > maxPath:
-		return "", fmt.Errorf("a pattern of %d bytes is longer than %d", len(p), maxPath)
+		return "", wrong("a pattern of %d bytes is longer than %d", len(p), maxPath)
 	case strings.HasPrefix(p, "/"), strings.HasPrefix(p, "~/"), slices.Contains(strings.Split(p, "/"), ".."):
-		return "", fmt.Errorf("pattern %q escapes the working directory; patterns are relative to it", clip(p, 200))
+		return "", wrong("pattern %q escapes the working directory; patterns are relative to it", clip(p, 200))
 	case !doublestar.ValidatePattern(p):
-		return "", fmt.Errorf("pattern %q is invalid: close all brackets and braces", clip(p, 200))
+		return "", wrong("pattern %q is invalid: close all brackets and braces", clip(p, 200))
 	case countAlternatives(p) > maxAlternatives:
-		return "", errors.New("the pattern has too many alternatives in braces; simplify it")
+		return "", wrong("the pattern has too many alternatives in braces; simplify it")
 	}
 	return p, nil
 }

@@ -76,12 +76,8 @@ func newGrep(tree *workspace.Tree, guard *secret.Guard, timeout time.Duration) T
 			return Failure(err.Error()), nil
 		}
 		s := &search{tree: tree, guard: guard, args: args, matcher: m, deadline: time.Now().Add(timeout)}
-		fault, err := s.run(ctx, in)
-		switch {
-		case err != nil:
+		if err := s.run(ctx, in); err != nil {
 			return Result{}, err
-		case fault != nil:
-			return *fault, nil
 		}
 		return Result{Text: s.result()}, nil
 	})
@@ -149,35 +145,32 @@ type search struct {
 	long     int // lines of which only the beginning was searched
 }
 
-// A fault is the result for a wrong call.
-func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
+func (s *search) run(ctx context.Context, in Input) error {
 	if n, ok := outputNumber(s.args.Path); ok {
-		text, ok := redactedOutput(in, s.guard, n)
-		if !ok {
-			return failure(noOutput(n))
+		text, err := redactedOutput(in, s.guard, n)
+		if err != nil {
+			return err
 		}
-		return nil, s.searchText(ctx, s.args.Path, []byte(text))
+		return s.searchText(ctx, s.args.Path, []byte(text))
 	}
 	if s.args.Glob != "" {
 		pattern, err := globPattern(s.tree, s.args.Glob)
 		if err != nil {
-			return failure(Failure(err.Error()))
+			return err
 		}
 		s.args.Glob = pattern
 	}
 	dir, err := locateDir(s.tree, s.args.Path)
 	if err != nil {
-		return failure(readFailure(ctx, s.tree, s.guard, s.args.Path, err))
+		return readError(ctx, s.tree, s.guard, s.args.Path, err)
 	}
 	return s.searchDir(ctx, dir)
 }
 
-func failure(r Result) (*Result, error) { return &r, nil }
-
-func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err error) {
+func (s *search) searchDir(ctx context.Context, dir string) error {
 	files, err := s.tree.Files(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	listed := dir == ""
 	for _, f := range files {
@@ -187,20 +180,22 @@ func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err 
 		listed = true
 		if s.stopped == "" && s.shouldSearch(f) {
 			if err := s.searchFile(ctx, f.Path); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	if listed {
-		return nil, nil
+		return nil
 	}
 	// A file that git ignores is searched only if the path names it.
 	if _, _, err := s.tree.Read(dir); err != nil {
-		r := readFailure(ctx, s.tree, s.guard, dir, err)
-		r.Text += ". If it is a directory, it is empty or git ignores its files"
-		return &r, nil
+		err := readError(ctx, s.tree, s.guard, dir, err)
+		if fault, ok := errors.AsType[*CallError](err); ok {
+			fault.Text += ". If it is a directory, it is empty or git ignores its files"
+		}
+		return err
 	}
-	return nil, s.searchFile(ctx, dir)
+	return s.searchFile(ctx, dir)
 }
 
 // It decides without opening the file, and counts the files that are skipped.

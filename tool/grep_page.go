@@ -15,9 +15,8 @@ import (
 const chunk = 64 << 10
 
 type hit struct {
-	number     int // from 1
-	start, end int // of the line, without its line end
-	from       int // start of the match in the line
+	number int // of the line, from 1
+	from   int // start of the match in the line
 }
 
 // The error is the context's.
@@ -56,7 +55,7 @@ func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 		}
 		piece := content[at:end]
 		if s.matcher.wholeText || s.matcher.Match(piece) {
-			hits = s.matchLines(hits, piece, at, number)
+			hits = s.matchLines(hits, piece, number)
 		}
 		if s.hasEnough(len(hits)) {
 			return hits, nil
@@ -87,17 +86,15 @@ func wholeLines(content []byte, at int) (end, next int) {
 	return at + maxSearchedLine, len(content)
 }
 
-// The first line of the piece has the offset at and the number.
-func (s *search) matchLines(hits []hit, piece []byte, at, number int) []hit {
+// The first line of the piece has the number.
+func (s *search) matchLines(hits []hit, piece []byte, number int) []hit {
 	for line := range bytes.Lines(piece) {
-		text := bytes.TrimSuffix(line, []byte("\n"))
-		if found := s.matcher.FindIndex(text); found != nil {
-			hits = append(hits, hit{number: number, start: at, end: at + len(text), from: found[0]})
+		if found := s.matcher.FindIndex(bytes.TrimSuffix(line, []byte("\n"))); found != nil {
+			hits = append(hits, hit{number, found[0]})
 			if s.hasEnough(len(hits)) {
 				return hits
 			}
 		}
-		at += len(line)
 		number++
 	}
 	return hits
@@ -118,48 +115,33 @@ func (s *search) add(text string) bool {
 	return false
 }
 
+// The context of a hit ends where the next one is.
 func (s *search) addHits(name string, content []byte, hits []hit) {
-	shown := 0 // number of the last line that was added
-	for i, h := range hits {
-		after := h.number + s.args.Context
-		if i+1 < len(hits) {
-			after = min(after, hits[i+1].number-1)
+	var b strings.Builder
+	number, shown := 0, 0 // of the line, and of the last one that was shown
+	for line := range bytes.Lines(content) {
+		number++
+		h := hits[0]
+		if number < h.number-s.args.Context {
+			continue
 		}
-		var b strings.Builder
-		if s.args.Context > 0 && s.found.Len() > 0 && (shown == 0 || h.number-s.args.Context > shown+1) {
+		if b.Len() == 0 && s.args.Context > 0 && s.found.Len() > 0 && (shown == 0 || number > shown+1) {
 			b.WriteString("--\n")
 		}
-		writeBefore(&b, name, content, h, max(shown+1, h.number-s.args.Context))
-		fmt.Fprintf(&b, "%s:%d: %s\n", name, h.number, excerpt(content[h.start:h.end], h.from))
-		shown = writeAfter(&b, name, content, h, after)
-		if !s.add(b.String()) {
-			return
+		if line = trimLineEnd(line); number == h.number {
+			fmt.Fprintf(&b, "%s:%d: %s\n", name, number, excerpt(line, h.from))
+		} else {
+			fmt.Fprintf(&b, "%s-%d- %s\n", name, number, excerpt(line, 0))
+		}
+		shown = number
+		if number == h.number+s.args.Context || len(hits) > 1 && number == max(h.number, hits[1].number-1) {
+			if hits = hits[1:]; !s.add(b.String()) || len(hits) == 0 {
+				return
+			}
+			b.Reset()
 		}
 	}
-}
-
-func writeBefore(b *strings.Builder, name string, content []byte, h hit, from int) {
-	start := h.start
-	for n := h.number; n > from && start > 0; n-- {
-		start = bytes.LastIndexByte(content[:start-1], '\n') + 1
-	}
-	number := from
-	for line := range bytes.Lines(content[start:h.start]) {
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number, excerpt(trimLineEnd(line), 0))
-		number++
-	}
-}
-
-// It returns the number of the last line.
-func writeAfter(b *strings.Builder, name string, content []byte, h hit, to int) int {
-	number := h.number
-	_, rest, _ := bytes.Cut(content[h.end:], []byte("\n"))
-	for ; number < to && len(rest) > 0; number++ {
-		line, next, _ := bytes.Cut(rest, []byte("\n"))
-		fmt.Fprintf(b, "%s-%d- %s\n", name, number+1, excerpt(line, 0))
-		rest = next
-	}
-	return number
+	s.add(b.String())
 }
 
 // maxShownLine limits the shown part of a line, in bytes.

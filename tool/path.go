@@ -80,25 +80,21 @@ func relPath(tree *workspace.Tree, p string) (string, error) {
 	return rel, nil
 }
 
-func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) Result {
-	r := Failure(readFault(ctx, tree, guard, p, err))
-	var rule *treepath.RefusedError
-	r.Refused = errors.As(err, &rule)
-	return r
-}
-
-func readFault(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) string {
+// It is a [*CallError], or that of the context.
+func readError(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) error {
 	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case errors.As(err, &refused):
-		return clip(refused.Error(), 400)
+		return &CallError{Text: clip(refused.Error(), 400), Refused: true}
 	case errors.As(err, &large):
-		return fmt.Sprintf("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max)
+		return wrong("%s is too large: it has %d bytes, the limit is %d", p, large.Size, large.Max)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("file not found: %s%s", p, guard.Redact(sameNames(ctx, tree, p)))
+		return wrong("file not found: %s%s", p, guard.Redact(sameNames(ctx, tree, p)))
 	}
-	return err.Error()
+	return wrong("%v", err)
 }
 
 // Up to three files have the path's name in another directory.
@@ -135,17 +131,14 @@ type File struct {
 func ReadFile(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, name string) (File, error) {
 	p, err := locate(tree, name)
 	if err != nil {
-		return File{}, &CallError{readFault(ctx, tree, guard, name, err)}
+		return File{}, readError(ctx, tree, guard, name, err)
 	}
 	content, image, err := tree.Read(p)
-	if ctx.Err() != nil {
-		return File{}, ctx.Err()
-	}
 	if err != nil {
-		return File{}, &CallError{readFault(ctx, tree, guard, p, err)}
+		return File{}, readError(ctx, tree, guard, p, err)
 	}
 	if reason, ok := guard.Withheld(p, content); ok {
-		return File{}, &CallError{fmt.Sprintf("%s is withheld because it may contain secrets: %s. Work without its contents", p, reason)}
+		return File{}, wrong("%s is withheld because it may contain secrets: %s. Work without its contents", p, reason)
 	}
 	return File{Path: p, Content: content, Digest: image.Digest}, nil
 }

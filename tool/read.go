@@ -46,9 +46,9 @@ func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 	t := Tool{ReadOnly: true, MaxRepeats: 6, MaxText: maxReadBytes + 16<<10}
 	return Define(t, "read", readText, readSchema, func(ctx context.Context, in Input, args readArgs) (Result, error) {
 		if n, ok := outputNumber(args.Path); ok {
-			text, ok := redactedOutput(in, guard, n)
-			if !ok {
-				return noOutput(n), nil
+			text, err := redactedOutput(in, guard, n)
+			if err != nil {
+				return Result{}, err
 			}
 			shown, _ := args.page(args.Path, []byte(text))
 			return Result{Text: shown}, nil
@@ -87,16 +87,13 @@ func outputNumber(p string) (n int, ok bool) {
 }
 
 // Secrets are removed before the output is split, because a page could contain only a part of one.
-func redactedOutput(in Input, guard *secret.Guard, n int) (string, bool) {
-	if in.Output == nil {
-		return "", false
+func redactedOutput(in Input, guard *secret.Guard, n int) (string, error) {
+	if in.Output != nil {
+		if text, ok := in.Output(n); ok {
+			return guard.Redact(text), nil
+		}
 	}
-	text, ok := in.Output(n)
-	return guard.Redact(text), ok
-}
-
-func noOutput(n int) Result {
-	return Failure(fmt.Sprintf("there is no output:%d in this session; that of a call exists once you have seen its result", n))
+	return "", wrong("there is no output:%d in this session; that of a call exists once you have seen its result", n)
 }
 
 // extent is how much of a file a page shows.

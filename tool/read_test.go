@@ -214,6 +214,12 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("read %.100q: %s", c.path, last)
 		}
 	}
+	for tool, a := range map[string]args{"read": {"path": "/etc/x"}, "grep": {"path": "/etc/x", "pattern": "x"}, "glob": {"root": "/etc/x", "pattern": "x"},
+		"write": {"path": "/etc/x", "content": "x"}, "edit": {"path": "/etc/x", "edits": edits("x", "y")}} {
+		if r := s.call(tool, a); !r.Refused || !strings.Contains(r.Text, "outside the working directory") {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
 	s.succeeds("read", args{"path": ".env.example"})
 	contains(t, s.succeeds("read", args{"path": s.tree.Dir() + "/dir/b.go"}).Text, "# path: dir/b.go\n")
 	contains(t, s.succeeds("read", args{"path": "./dir//b.go"}).Text, "# path: dir/b.go\n")

@@ -65,7 +65,9 @@ func Define[A any](t Tool, name, description, schema string, do func(ctx context
 		}
 		result, err := do(ctx, in, args)
 		if wrong, ok := errors.AsType[*CallError](err); ok {
-			return Failure(wrong.Text), nil
+			result = Failure(wrong.Text)
+			result.Refused = wrong.Refused
+			return result, nil
 		}
 		return result, err
 	}

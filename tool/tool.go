@@ -12,6 +12,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"hone/model"
 	"hone/workspace"
@@ -106,6 +107,11 @@ func refused(text string) Result { return Result{Text: "Error: " + text, Failed:
 
 // CallError is an error in a call that the model can correct. A function of [Define]
 // that returns it does not stop the run: the model receives [Failure] of the text.
-type CallError struct{ Text string }
+type CallError struct {
+	Text    string
+	Refused bool // as in [Result]
+}
 
 func (e *CallError) Error() string { return e.Text }
+
+func wrong(format string, args ...any) error { return &CallError{Text: fmt.Sprintf(format, args...)} }

@@ -37,7 +37,7 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 	return Define(Tool{}, "write", writeText, writeSchema, func(ctx context.Context, in Input, args writeArgs) (Result, error) {
 		p, err := locate(tree, args.Path)
 		if err != nil {
-			return readFailure(ctx, tree, guard, args.Path, err), nil
+			return Result{}, readError(ctx, tree, guard, args.Path, err)
 		}
 		digest, known := in.seenDigest(p)
 		if old, image, err := tree.Read(p); known && err == nil && image.Digest == digest && !utf8.Valid(old) {

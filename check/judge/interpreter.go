@@ -3,7 +3,8 @@ package judge
 import (
 	"path"
 	"strings"
-	"unicode"
+
+	"hone/internal/lazyregexp"
 )
 
 // interpreters are the programs that run a script, beside the shells, and go, whose run is one.
@@ -46,21 +47,15 @@ func programFiles(script string) []string {
 // saysCheck reports whether the path of a program says that it judges. Any other that an
 // interpreter runs may be the program that is under test.
 func saysCheck(script string) bool {
-	name := strings.TrimSuffix(script, path.Ext(script))
-	var words strings.Builder
-	for i, r := range name {
-		if i > 0 && unicode.IsUpper(r) {
-			words.WriteByte(' ')
-		}
-		words.WriteRune(unicode.ToLower(r))
-	}
-	for _, word := range strings.FieldsFunc(words.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if listed(checkWords, strings.TrimRight(word, "0123456789")) {
+	for _, word := range pathWord.FindAllString(strings.TrimSuffix(script, path.Ext(script)), -1) {
+		if listed(checkWords, strings.TrimRight(strings.ToLower(word), "0123456789")) {
 			return true
 		}
 	}
 	return false
 }
+
+var pathWord = lazyregexp.New(`[A-Z]?[a-z0-9]+|[A-Z]`)
 
 const checkWords = " check checks checker verify verifier verification validate validator validation test tests tester testing runtest runtests testall selftest unittest unittests" +
 	" lint linter ci judge grade grader assert asserts assertions spec specs acceptance conformance e2e smoke "

@@ -388,11 +388,11 @@ func (l *line) shell(args []string, c call) {
 			return
 		}
 		if !strings.HasPrefix(a, "-") {
-			l.started = append(l.started, a)
+			l.started, l.tests = append(l.started, a), true
 			return
 		}
 	}
-	l.started = append(l.started, c.fed...)
+	l.started, l.tests = append(l.started, c.fed...), true
 	for _, text := range c.lines {
 		l.include(readCommand(text))
 	}
@@ -400,16 +400,9 @@ func (l *line) shell(args []string, c call) {
 
 func runsTests(program string, args []string) bool {
 	switch {
-	case listed(shells, program):
-		for i, a := range args {
-			if strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) {
-				return false // the line says it
-			}
-		}
-		return true
 	case listed(linters, program), len(args) > 0 && listed(lintingWords, program+":"+args[0]):
 		return false
-	case listed(builtins+"cat ", program), program == "eval":
+	case listed(builtins+"cat eval"+shells, program): // a shell's operands say it
 		return false
 	case strings.HasPrefix(program, "python") && len(args) > 1 && args[0] == "-m":
 		return !listed(linters, args[1]) && args[1] != "compileall"

@@ -9,62 +9,31 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// Lines that are not events are those of go build.
+// Of each package, the events have what go test -v prints, and what go build does. So have lines that are not events.
 func readGoJSON(text string, l *list) {
 	if !strings.Contains(text, `"Action":`) {
 		return
 	}
-	g, packages := newGoOutput(l), map[string]*goPackage{}
-	var order []string
-	begun := map[[2]string]string{} // what tests printed of a line
+	printed, order := map[string]*strings.Builder{"": {}}, []string{""} // what is of no package comes first
 	forEachLine(text, func(line string) {
-		var e goEvent
-		if !strings.HasPrefix(line, `{"`) || !strings.Contains(line, `"Action":`) || json.Unmarshal([]byte(line), &e) != nil {
-			g.build(line)
+		var e struct{ Action, Package, Output string }
+		switch {
+		case !strings.HasPrefix(line, `{"`) || !strings.Contains(line, `"Action":`) || json.Unmarshal([]byte(line), &e) != nil:
+			e.Package, e.Output = "", line+"\n"
+		case e.Action != "output" && e.Action != "build-output":
 			return
 		}
-		p := packages[e.Package]
-		if p == nil {
-			p = &goPackage{verbose: true}
-			packages[e.Package], order = p, append(order, e.Package)
+		if printed[e.Package] == nil {
+			printed[e.Package] = &strings.Builder{}
+			order = append(order, e.Package)
 		}
-		var t *goTest
-		if e.Test != "" {
-			t = p.test(e.Test)
-		}
-		switch {
-		case e.Action == "build-output":
-			g.build(strings.TrimSuffix(e.Output, "\n"))
-		case e.Action == "output":
-			key := [2]string{e.Package, e.Test}
-			printed, ended := strings.CutSuffix(begun[key]+e.Output, "\n")
-			if begun[key] = printed; ended {
-				delete(begun, key)
-				p.print(t, printed)
-			}
-		case t != nil && (e.Action == "pause" || e.Action == "cont"):
-			t.paused = e.Action == "pause"
-		case e.Action != "fail" && e.Action != "pass" && e.Action != "skip":
-		case t != nil:
-			t.result = strings.ToUpper(e.Action)
-		default:
-			g.endBuild()
-			p.finish(l, e.Package, e.Action == "fail" && e.FailedBuild == "")
-			packages[e.Package] = &goPackage{verbose: true}
-		}
+		printed[e.Package].WriteString(e.Output)
 	})
-	g.endBuild()
 	for _, name := range order {
-		packages[name].finish(l, name, false)
-	}
-}
-
-type goEvent struct{ Action, Package, Test, Output, FailedBuild string }
-
-// What go test prints around what a test did is left out.
-func (p *goPackage) print(t *goTest, line string) {
-	if !goRuns.MatchString(line) && !goResult.MatchString(line) && !goEnded.MatchString(line) {
-		p.put(t, line)
+		g := newGoOutput(l)
+		g.name = name
+		forEachLine(printed[name].String(), g.line)
+		g.endPackage(false)
 	}
 }
 

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the .want files")
 // recording is what a tool printed.
 type recording struct {
 	format, file string
-	out          []byte
+	out          string
 	exit         int
 }
 
@@ -37,7 +37,7 @@ func recordings(t testing.TB) (all []recording) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := recording{format: filepath.Base(filepath.Dir(file)), file: file, out: out, exit: 1}
+		r := recording{format: filepath.Base(filepath.Dir(file)), file: file, out: string(out), exit: 1}
 		switch name := filepath.Base(file); {
 		case strings.HasPrefix(name, "exit0"):
 			r.exit = 0
@@ -91,7 +91,7 @@ func complete(found []check.Finding) string {
 // finding.
 func TestRecorded(t *testing.T) {
 	for _, r := range recordings(t) {
-		found := named(t, r.format).Read(r.out, r.exit)
+		found := named(t, r.format)(r.out, r.exit)
 		got := complete(found)
 		wanted := strings.TrimSuffix(r.file, ".txt") + ".want"
 		if *update {
@@ -109,7 +109,7 @@ func TestRecorded(t *testing.T) {
 		if len(found) == 0 {
 			continue
 		}
-		if diff := cmp.Diff(found, reader.Auto().Read(r.out, r.exit)); diff != "" {
+		if diff := cmp.Diff(found, reader.Auto()(r.out, r.exit)); diff != "" {
 			t.Errorf("%s (-by name +auto):\n%s", r.file, diff)
 		}
 	}
@@ -118,7 +118,7 @@ func TestRecorded(t *testing.T) {
 // TestWellFormed: every finding has what its user relies on.
 func TestWellFormed(t *testing.T) {
 	for _, r := range recordings(t) {
-		found := named(t, r.format).Read(r.out, r.exit)
+		found := named(t, r.format)(r.out, r.exit)
 		ids := map[string]bool{}
 		for _, f := range found {
 			if f.ID == "" || ids[f.ID] {
@@ -141,7 +141,7 @@ func TestCut(t *testing.T) {
 	}
 	ended := regexp.MustCompile(`sarif|staticcheck/|unittest|(eslint|ruff|jest)/.*json`)
 	for _, r := range recordings(t) {
-		read := named(t, r.format).Read
+		read := named(t, r.format)
 		all := read(r.out, r.exit)
 		if found := read(r.out[:len(r.out)*3/4], r.exit); len(found) == 0 && len(all) > 2 {
 			t.Errorf("%s: nothing is found in three quarters of it", r.file)
@@ -154,8 +154,8 @@ func TestCut(t *testing.T) {
 					t.Errorf("%s cut at %d: %s", r.file, n, f.ID)
 				}
 			}
-			reader.Auto().Read(r.out[:n], r.exit)
-			reader.Auto().Read(r.out[n:], -1)
+			reader.Auto()(r.out[:n], r.exit)
+			reader.Auto()(r.out[n:], -1)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		compared++
-		if diff := cmp.Diff(ids(t, r.format, first), ids(t, r.format, r.out)); diff != "" {
+		if diff := cmp.Diff(ids(t, r.format, string(first)), ids(t, r.format, r.out)); diff != "" {
 			t.Errorf("%s (-first +again):\n%s", r.file, diff)
 		}
 	}
@@ -185,9 +185,9 @@ func TestAgain(t *testing.T) {
 
 // ids returns the sorted IDs of an output. Projects ran in /tmp/readers-NAME, and again in
 // /tmp/readers-NAME2.
-func ids(t *testing.T, format string, out []byte) (ids []string) {
+func ids(t *testing.T, format string, out string) (ids []string) {
 	t.Helper()
-	found := named(t, format).Read(out, 1)
+	found := named(t, format)(out, 1)
 	for n := range found {
 		dir := regexp.MustCompile(`^/tmp/readers-\w+`).FindString(found[n].File + found[n].ID)
 		if dir != "" {

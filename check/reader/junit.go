@@ -177,7 +177,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 		g.pkg.current = g.pkg.test(c.Name)
 		g.pkg.current.result = "FAIL"
 	}
-	forEachLine(text, func(line string) { g.pkg.print(g.pkg.current, line) })
+	forEachLine(text, g.line)
 	g.endPackage(false)
 	for _, i := range g.items {
 		markParents(r.parents, i.test)

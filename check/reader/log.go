@@ -20,7 +20,7 @@ var (
 
 // Log returns the parts of a CI system's log as their programs printed them: without colors,
 // and without what the system puts before each line. Another text is one part, which failed.
-func Log(text []byte) []Part {
+func Log(text string) []Part {
 	plain := plainText(text)
 	parts, said, cut, failures := []Part{{}}, 0, 0, 0
 	var b strings.Builder

@@ -14,13 +14,13 @@ func TestLog(t *testing.T) {
 		"Jenkins":     "[2026-11-30T01:02:03.123Z] Run x\n[2026-11-30T01:02:03.123Z] a:1:2: wrong\n[2026-11-30T01:02:03.123Z] Process completed with exit code 1.\n",
 		"none":        "Run x\na:1:2: wrong\nProcess completed with exit code 1.\n",
 	} {
-		parts := reader.Log([]byte(text))
+		parts := reader.Log(text)
 		last := parts[len(parts)-1]
 		if want := "Run x\na:1:2: wrong\nProcess completed with exit code 1.\n"; last.Text != want || !last.Failed {
 			t.Errorf("%s: %+v", name, parts)
 		}
 	}
-	parts := reader.Log([]byte("2026-11-30T01:02:03Z ##[group]Run a\n2026-11-30T01:02:03Z ok\n2026-11-30T01:02:03Z ##[group]Run b\n2026-11-30T01:02:03Z ##[error]bad\n"))
+	parts := reader.Log("2026-11-30T01:02:03Z ##[group]Run a\n2026-11-30T01:02:03Z ok\n2026-11-30T01:02:03Z ##[group]Run b\n2026-11-30T01:02:03Z ##[error]bad\n")
 	if len(parts) != 3 || parts[1].Failed || !parts[2].Failed {
 		t.Errorf("%+v", parts)
 	}

@@ -33,7 +33,7 @@ func many(n int) map[string]string {
 	}
 	return map[string]string{
 		"go":          repeated("", "--- FAIL: Test@ (0.00s)\n    a_test.go:@: got @\n", "", "FAIL\nFAIL\texample.com/m/a\t0.1s\n"),
-		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"fail","Package":"m/a","Test":"Test@"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
+		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"=== RUN   Test@\n"}`+"\n"+`{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"output","Package":"m/a","Test":"Test@","Output":"--- FAIL: Test@ (0.00s)\n"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
 		"junit":       repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
 		"tap":         repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
 		"node":        repeated("▶ all\n", "  ✖ t@ (1.5ms)\n    Error: no @\n        at a.js:@:1\n\n", "", "✖ all (9ms)\nℹ fail 9\n"),
@@ -76,7 +76,7 @@ func TestMany(t *testing.T) {
 
 func wantMany(t *testing.T, name, out string, n int) {
 	t.Helper()
-	found := named(t, name).Read([]byte(out), 1)
+	found := named(t, name)(out, 1)
 	ids := map[string]bool{}
 	for _, f := range found {
 		ids[f.ID] = true
@@ -107,7 +107,7 @@ func TestHostile(t *testing.T) {
 		"escapes":      strings.Repeat("\x1b]\x1b[", n),
 	} {
 		for _, format := range reader.Names() {
-			named(t, format).Read([]byte(out), 1)
+			named(t, format)(out, 1)
 		}
 	}
 }
@@ -115,11 +115,11 @@ func TestHostile(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		for name, out := range many(n) {
-			read := named(b, name).Read
+			read := named(b, name)
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				b.SetBytes(int64(len(out)))
 				for b.Loop() {
-					read([]byte(out), 1)
+					read(out, 1)
 				}
 			})
 		}
@@ -132,11 +132,11 @@ func FuzzRead(f *testing.F) {
 		f.Add(r.out[:min(len(r.out), 2000)], r.exit)
 	}
 	for _, out := range many(3) {
-		f.Add([]byte(out), 1)
+		f.Add(out, 1)
 	}
-	f.Fuzz(func(t *testing.T, out []byte, exit int) {
+	f.Fuzz(func(t *testing.T, out string, exit int) {
 		for _, name := range append(reader.Names(), "%f:%l:%c: %t: %m") {
-			found := named(t, name).Read(out, exit)
+			found := named(t, name)(out, exit)
 			ids := map[string]bool{}
 			for _, f := range found {
 				if f.ID == "" || ids[f.ID] || f.Line < 0 || f.File == "" && f.Line != 0 || len(f.Text) > 5<<10 {

@@ -25,7 +25,7 @@ import (
 func Pattern(pattern string) (check.Reader, error) {
 	re, err := compilePattern(pattern)
 	if err != nil {
-		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
+		return nil, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
 	}
 	read := func(text string, l *list) {
 		var others []string
@@ -39,7 +39,7 @@ func Pattern(pattern string) (check.Reader, error) {
 		})
 		l.addEnd(others)
 	}
-	return format{name: pattern, read: read}.reader(), nil
+	return format{read: read}.reader(), nil
 }
 
 // finder is an expression whose groups have the names that matched knows.

@@ -13,7 +13,7 @@ func TestPytestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := named(t, "pytest").Read(out, 1)
+	found := named(t, "pytest")(string(out), 1)
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}

@@ -141,7 +141,7 @@ func Named(name string) (check.Reader, error) {
 	if n := near.Name(name, Names()); n != "" {
 		meant = fmt.Sprintf("; did you mean %q?", n)
 	}
-	return check.Reader{}, fmt.Errorf("there is no output format %q%s (formats: %s, or a pattern such as %q)",
+	return nil, fmt.Errorf("there is no output format %q%s (formats: %s, or a pattern such as %q)",
 		name, meant, strings.Join(Names(), ", "), "%f:%l:%c: %m")
 }
 
@@ -150,7 +150,7 @@ func Named(name string) (check.Reader, error) {
 // "file:line: message" counts only if it has a column or says "error" or "warning", and
 // if there are findings of other formats, only if it has both.
 func Auto() check.Reader {
-	return format{name: AutoName, read: readAny}.reader()
+	return format{read: readAny}.reader()
 }
 
 func readAny(text string, l *list) {
@@ -192,9 +192,9 @@ func addSureLines(text string, l *list) {
 }
 
 func (f format) reader() check.Reader {
-	return check.Reader{Name: f.name, Read: func(out []byte, exit int) []check.Finding {
+	return func(out string, exit int) []check.Finding {
 		l := &list{exit: exit}
 		f.read(plainText(out), l)
 		return l.findings()
-	}}
+	}
 }

@@ -14,8 +14,8 @@ import (
 
 func TestNamed(t *testing.T) {
 	for _, name := range append(reader.Names(), "%f:%l:%c: %m") {
-		if r := named(t, name); r.Name != name || r.Read == nil {
-			t.Errorf("%s: %+v", name, r)
+		if named(t, name) == nil {
+			t.Errorf("%s: there is no reader", name)
 		}
 	}
 	for name, want := range map[string]string{
@@ -34,17 +34,17 @@ func TestNamed(t *testing.T) {
 
 func TestPattern(t *testing.T) {
 	out := "noise\n  src/a.c:12:3: warning: unused `x`\nsrc/a b.c:7:1: error: 50% wrong \nC:\\src\\b.c:9:1: note: see\n"
-	found := named(t, "%f:%l:%c: %t: %m").Read([]byte(out), 1)
+	found := named(t, "%f:%l:%c: %t: %m")(out, 1)
 	want := "src/a b.c:7: src/a b.c: <n>% wrong | 50% wrong\n" +
 		"~src/a.c:12: src/a.c: unused `x` | unused `x`\n" +
 		"~C:/src/b.c:9: C:/src/b.c: see | see\n"
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if found := named(t, "100%% %f(%l) %*: %m").Read([]byte("100% a.x(3) blah: no\n"), 1); len(found) != 1 {
+	if found := named(t, "100%% %f(%l) %*: %m")("100% a.x(3) blah: no\n", 1); len(found) != 1 {
 		t.Error("a percent sign and any text did not fit")
 	}
-	if found := named(t, "%f: %m").Read([]byte("nothing fits\n"), 1); len(found) > 0 {
+	if found := named(t, "%f: %m")("nothing fits\n", 1); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
 }
@@ -86,7 +86,7 @@ func TestPlace(t *testing.T) {
 func TestPlaceFrame(t *testing.T) {
 	out := "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000 (pc 0x1 bp 0x2 sp 0x3 T0)\n" +
 		"    #0 0x1 in vec_push /opt/vec/vec.c:3\n    #1 0x2 in grow ../src/list.c:4:7\n    #2 0x3 in main ../tests/a.c:5\nSUMMARY: x\n"
-	found := named(t, "sanitizer").Read([]byte(out), 1)
+	found := named(t, "sanitizer")(out, 1)
 	reader.Place(found, "/home/u/tree", func(file string) bool { return file == "src/list.c" || file == "tests/a.c" })
 	want := "src/list.c:4: /opt/vec/vec.c: AddressSanitizer: SEGV in vec_push | AddressSanitizer: SEGV in vec_push\n"
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
@@ -146,7 +146,7 @@ Address is 0 bytes after a block of size 16 alloc'd
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := named(t, filepath.Dir(file)).Read(out, 1)
+		found := named(t, filepath.Dir(file))(string(out), 1)
 		if diff := cmp.Diff(want, found[0].Text); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
@@ -165,7 +165,7 @@ func TestNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts := ""
-		found := named(t, filepath.Dir(file)).Read(out, 1)
+		found := named(t, filepath.Dir(file))(string(out), 1)
 		for _, f := range found {
 			texts += f.Text + "\n=\n"
 		}
@@ -185,7 +185,7 @@ func TestValues(t *testing.T) {
 		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: unexpected output:\n        a b\nFAIL\n":                                                               "TestSum: unexpected output: a b",
 		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum:\n        got: " + strings.Repeat("x", 90) + "\n        want: {\n            6\n        }\nFAIL\n": "TestSum: sum: got: " + strings.Repeat("x", 75) + "…",
 	} {
-		found := named(t, "go").Read([]byte(out), 1)
+		found := named(t, "go")(out, 1)
 		if head, _, _ := strings.Cut(found[0].Text, "\n"); head != want {
 			t.Errorf("%q: got %q, want %q", out, head, want)
 		}
@@ -200,7 +200,7 @@ func TestAssertions(t *testing.T) {
 	want := "src/a.c:7: src/a.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
 		"b.c:8: b.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
 		"src/c.c:9: src/c.c: assertion failed: n == <n> | assertion failed: n == 3\n"
-	found := named(t, "crash").Read([]byte(out), 1)
+	found := named(t, "crash")(out, 1)
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -249,11 +249,11 @@ m/a/a_test.go:3: m/a.TestA | TestA: got 1
 tests/test_b.py:2: tests/test_b.py::test_b | test_b: assert 1 == 2
 a.c:3: a.c: expected expression | expected expression
 `
-	found := reader.Auto().Read([]byte(out), 2)
+	found := reader.Auto()(out, 2)
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if found := reader.Auto().Read([]byte("It broke\nserver.go:12: listening\n"), 139); len(found) > 0 {
+	if found := reader.Auto()("It broke\nserver.go:12: listening\n", 139); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
 }
@@ -276,7 +276,7 @@ FAIL	m/b [build failed]
 	want := `/src/m/a/a_test.go:9: m/a.TestA | TestA: panic: boom
 :0: build m/b | building m/b failed
 `
-	found := named(t, "go").Read([]byte(out), 1)
+	found := named(t, "go")(out, 1)
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -292,7 +292,7 @@ func TestJUnitNames(t *testing.T) {
 :0: api.GET /users/1 | GET /users/1: 404
 a_test.go:3: m.TestA/b | TestA/b: Failed
 `
-	found := named(t, "junit").Read([]byte(out), 1)
+	found := named(t, "junit")(out, 1)
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -304,18 +304,18 @@ func TestStopped(t *testing.T) {
 	for _, tt := range []struct{ name, out, want string }{
 		{"go", "=== RUN   TestA\n--- FAIL: TestA (0.00s)\n=== RUN   TestB\n=== PAUSE TestB\n=== RUN   TestC\n=== RUN   TestC/x\n    c_test.go:3: begins\n",
 			":0: TestC/x | TestC/x: it was running when the command was stopped\n:0: TestA | TestA failed\n"},
-		{"go-json", `{"Action":"run","Package":"m","Test":"TestB"}` + "\n" + `{"Action":"run","Package":"m","Test":"TestB/x"}` + "\n",
+		{"go-json", `{"Action":"output","Package":"m","Test":"TestB","Output":"=== RUN   TestB\n"}` + "\n" + `{"Action":"output","Package":"m","Test":"TestB/x","Output":"=== RUN   TestB/x\n"}` + "\n",
 			":0: m.TestB/x | TestB/x: it was running when the command was stopped\n"},
 		{"pytest", ruler("=", "test session starts") + "tests/test_a.py::test_a FAILED [ 33%]\ntests/test_a.py::test_b ",
 			":0: tests/test_a.py::test_b | test_b: it was running when the command was stopped\ntests/test_a.py:0: tests/test_a.py::test_a | test_a failed\n"},
 		{"unittest", "test_a (m.C.test_a) ... FAIL\ntest_b (m.C.test_b) ... ",
 			":0: m.C.test_b | m.C.test_b: it was running when the command was stopped\n:0: m.C.test_a | m.C.test_a failed\n"},
 	} {
-		found := named(t, tt.name).Read([]byte(tt.out), -1)
+		found := named(t, tt.name)(tt.out, -1)
 		if diff := cmp.Diff(tt.want, outline(found)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
-		for _, f := range named(t, tt.name).Read([]byte(tt.out), 1) {
+		for _, f := range named(t, tt.name)(tt.out, 1) {
 			if strings.Contains(f.Text, "stopped") {
 				t.Errorf("%s: it was not stopped: %s", tt.name, f.Text)
 			}
@@ -328,11 +328,11 @@ func TestOnlyWarnings(t *testing.T) {
 	out := "gcc -Wall -o a a.c\na.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n    3 |   int x;\n/usr/bin/ld: a.o: in function `main':\na.c:(.text+0x9): undefined reference to `f'\n1 warning generated.\n"
 	want := ":0: end: the command failed, and no warning says why: a.c:(.text+<n>): undefined reference to `f' | the command failed, and no warning says why: a.c:(.text+0x9): undefined reference to `f'\n~a.c:3: a.c: unused variable 'x' [-Wunused-variable] | unused variable 'x' [-Wunused-variable]\n"
 	for _, name := range []string{"auto", "lines", "%f:%l:%c: %t: %m"} {
-		found := named(t, name).Read([]byte(out), 1)
+		found := named(t, name)(out, 1)
 		if diff := cmp.Diff(want, outline(found)); diff != "" || !strings.Contains(found[0].Text, "in function `main'") || strings.Contains(found[0].Text, "1 warning") {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if found := named(t, name).Read([]byte(out), 0); len(found) != 1 {
+		if found := named(t, name)(out, 0); len(found) != 1 {
 			t.Errorf("%s, passed: %+v", name, found)
 		}
 	}

@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"bytes"
 	"path"
 	"strconv"
 	"strings"
@@ -9,8 +8,8 @@ import (
 	"hone/internal/excerpt"
 )
 
-func plainText(out []byte) string {
-	return excerpt.Output(bytes.TrimPrefix(out, []byte("\uFEFF")))
+func plainText(out string) string {
+	return excerpt.Screen(strings.ToValidUTF8(strings.TrimPrefix(out, "\uFEFF"), "\uFFFD"))
 }
 
 func number(digits string) int {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -113,62 +114,47 @@ func readPick(text string) (names []string, ok bool) {
 	return append([]string{}, *pick.Files...), true
 }
 
-// If the choice cannot be read, it adds all.
-func (l Loop) choose(ctx context.Context, r *hone.Run, p prompt) (prompt, error) {
-	picker, ask := l.picker(), p
-	ask.before, ask.Added = p.parts(), pickClosing
-	if err := l.log(ctx, r, "select.txt", withNewline(picker.System)+"\n"+ask.text()); err != nil {
-		return p, err
-	}
-	got, err := r.Ask(ctx, picker, ask.messages())
-	if err != nil {
-		return p, err
-	}
-	if err := l.logReply(ctx, r, "select-response", got); err != nil {
-		return p, err
-	}
-	names, ok := readPick(got.Text())
-	if !ok || reply.EndProblem(got) != "" {
-		names = nil
-	}
-	p, err = l.show(ctx, r, p, names)
-	var room *hone.ContextError
-	if errors.As(err, &room) { // all or too many of the files, in the first prompt
-		return p, &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: hone.Next{First: room.Remedy, Verb: hone.NewRun}}
-	}
-	return p, err
-}
-
-// It sends a prompt until the reply is something else than a request for more files. The returned prompt has these files.
+// It sends the prompt until the reply is something else than a request for files. The returned prompt has these files. If the
+// model must choose before anything else, and the choice cannot be read, all files are added.
 func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Reply, error) {
-	n := 1
-	if p.Asked { // it already chose in this round
-		n = 2
-	}
-	for ; ; n++ {
-		sent := l.loggedQuery(r, p)
-		if err := l.log(ctx, r, "query.txt", sent); err != nil {
+	for n := 1; ; n++ {
+		role, sent, name := l.Coder, p, "query"
+		if p.Choose {
+			role, name = l.picker(), "select"
+			sent.before, sent.Added = p.parts(), pickClosing
+		}
+		query := loggedQuery(r, role, sent)
+		if err := l.log(ctx, r, name+".txt", query); err != nil {
 			return p, model.Reply{}, err
 		}
-		got, err := r.Ask(ctx, l.Coder, p.messages())
+		got, err := r.Ask(ctx, role, sent.messages())
 		if err != nil {
 			return p, got, err
 		}
 		names, ok := readPick(got.Text())
-		if !ok || !p.listed || p.asked >= maxPicks || reply.EndProblem(got) != "" {
+		ok = ok && reply.EndProblem(got) == ""
+		switch {
+		case p.Choose && !ok:
+			names = nil
+		case p.Choose:
+		case !ok || !p.listed || p.asked >= maxPicks:
 			return p, got, nil
-		}
-		name := "select"
-		if n > 1 {
-			name = fmt.Sprintf("select-%d", n)
-		}
-		if err := l.log(ctx, r, name+".txt", sent); err != nil {
-			return p, got, err
+		default:
+			if name = "select"; n > 1 {
+				name = fmt.Sprintf("select-%d", n)
+			}
+			if err := l.log(ctx, r, name+".txt", query); err != nil {
+				return p, got, err
+			}
 		}
 		if err := l.logReply(ctx, r, name+"-response", got); err != nil {
 			return p, got, err
 		}
-		if p, err = l.show(ctx, r, p, names); err != nil {
+		next, err := l.show(ctx, r, p, names)
+		if room := (*hone.ContextError)(nil); p.Choose && errors.As(err, &room) { // all or too many of the files, in the first prompt
+			err = &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: hone.Next{First: room.Remedy, Verb: hone.NewRun}}
+		}
+		if p = next; err != nil {
 			return p, got, err
 		}
 	}
@@ -193,7 +179,7 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 		}
 		var again []string
 		picked = slices.DeleteFunc(slices.Clone(picked), func(e workspace.Entry) bool {
-			has := e.Digest != "" && p.seen.Digests[e.Path] == e.Digest
+			has := e.Digest != "" && p.seen[e.Path] == e.Digest
 			if has {
 				again = append(again, e.Path)
 			}
@@ -216,7 +202,7 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 			b.WriteString("\n" + moreLead + "\n")
 		}
 		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
-		next.Added, next.Seen.Digests = strings.ToValidUTF8(l.Guard.Redact(b.String()), "\uFFFD"), digests
+		next.Added, next.Seen = strings.ToValidUTF8(l.Guard.Redact(b.String()), "\uFFFD"), digests
 		return next, nil
 	})
 	if err != nil {
@@ -227,7 +213,7 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 	if p.rounds > 0 {
 		next.history += len(next.Added)
 	}
-	next.seen.add(next.Seen)
+	maps.Copy(next.seen, next.Seen)
 	return next, l.check(r, next)
 }
 

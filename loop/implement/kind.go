@@ -193,9 +193,10 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
-		build := check.BuildConfig{Root: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), MaxText: config.BuildOutput.In(v.Values), Live: s.IO().CheckOutput}
+		build := check.BuildConfig{MaxText: config.BuildOutput.In(v.Values),
+			Program: check.Program{Dir: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), Live: s.IO().CheckOutput}}
 		if config.OnlyNew.In(v.Values) {
-			build.Read = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
+			build.Reader = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
 		}
 		switch {
 		case v.HasBuild && tree == r.Tree:

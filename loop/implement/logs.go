@@ -46,8 +46,8 @@ func folder(dir, run string) (string, error) {
 
 // It is all that is sent, in order. After the number of rounds that the seed has, it is only what the query adds to the one
 // before, because all of them together would grow with the square of the rounds (ruling C9).
-func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
-	parts := append([]string{withNewline(l.Coder.System) + "\n"}, p.parts()...)
+func loggedQuery(r *hone.Run, role hone.Role, p prompt) string {
+	parts := append([]string{withNewline(role.System) + "\n"}, p.parts()...)
 	if r.Round() <= Rounds {
 		return strings.Join(parts, "")
 	}

@@ -228,15 +228,15 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 
 // It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
-	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (measured, error) {
+	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (int64, error) {
 		info, err := os.Lstat(filepath.Join(r.Tree.Dir(), OutputName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return measured{}, nil
+			return 0, nil
 		}
 		if err != nil {
-			return measured{}, err
+			return 0, err
 		}
-		return measured{info.Size()}, nil
+		return info.Size(), nil
 	})
 	if err != nil {
 		return err
@@ -245,12 +245,8 @@ func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) err
 		if l.Say != nil {
 			l.Say(thought)
 		}
-		return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size.Bytes)
+		return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size)
 	})
-}
-
-type measured struct {
-	Bytes int64 `json:"bytes"`
 }
 
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
@@ -271,29 +267,24 @@ func logName(round int, name string) string {
 	return fmt.Sprintf("query-%d-%s", round, name)
 }
 
-type made struct {
-	Folder string `json:"folder"`
-}
+const stepFolder = "log folder"
 
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
-	m, ok, err := hone.First[made](r, "log folder")
+	at, ok, err := hone.First[string](r, stepFolder)
 	if err == nil && !ok {
-		m, err = hone.Step(ctx, r, "log folder", nil, func(context.Context) (made, error) {
-			at, err := folder(r.Tree.Dir(), r.Journal.Run())
-			return made{at}, err
-		})
+		at, err = hone.Step(ctx, r, stepFolder, nil, func(context.Context) (string, error) { return folder(r.Tree.Dir(), r.Journal.Run()) })
 	}
 	if err != nil {
 		return "", err
 	}
-	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
+	return at, r.Notice("everything that is sent, received and built is in " + at)
 }
 
 // Build returns the loop's check: build.sh. It logs the complete output in the round's
 // log (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.StoreOutput = func(output io.Reader) error {
-		m, started, err := hone.First[made](r, "log folder")
+		at, started, err := hone.First[string](r, stepFolder)
 		if err == nil && !started { // the check before the first round
 			_, err = io.Copy(io.Discard, output)
 			return err
@@ -301,7 +292,7 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 		if err != nil {
 			return err
 		}
-		return artifact.Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
+		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), "build.txt"), output)
 	}
 	return l.BuildUnlogged(runner, c)
 }

@@ -58,7 +58,7 @@ func (p process) live(t testing.TB, dir string) hone.End {
 		}
 		r.Rules, r.Own, r.Limits.Rounds = l.Rules(), implement.Own, max(p.rounds, 1)
 		r.Check = l.Build(r, wall.None{Grace: 50 * time.Millisecond},
-			check.BuildConfig{Root: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute, MaxText: p.max})
+			check.BuildConfig{Program: check.Program{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute}, MaxText: p.max})
 		return l.Round
 	})
 }

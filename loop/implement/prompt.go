@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type prompt struct {
 	// Short is Added with a shortened outcome; empty if it is not shorter.
 	Short string `json:"short,omitempty"`
 	// Seen are the files that the model has seen, in addition to earlier rounds.
-	Seen seenFiles `json:"seen"`
+	Seen seenFiles `json:"seen,omitempty"`
 	// Warnings are for the user.
 	Warnings []string `json:"warnings,omitempty"`
 	// Listed means that the first round names all files, so that the model can ask for
@@ -86,9 +87,9 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
-	var seen seenFiles
+	seen := seenFiles{}
 	for _, p := range past {
-		seen.add(p.Seen)
+		maps.Copy(seen, p.Seen)
 	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (p prompt, err error) {
 		if len(past) == 0 {
@@ -104,7 +105,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 			return p, err
 		}
 		text, shown := showChanged(l.reader(r.Tree), files)
-		later.add(shown)
+		maps.Copy(later, shown)
 		text = l.Guard.Redact(text)
 		p.Seen, p.Added = later, p.Added+text
 		if p.Short != "" {
@@ -119,7 +120,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	for sent := additions(past, said); p.repeated < len(past) && p.before[p.repeated] == sent[p.repeated]; {
 		p.repeated++
 	}
-	seen.add(p.Seen)
+	maps.Copy(seen, p.Seen)
 	p.seen = seen
 	for i, one := range append(past, p) {
 		p.listed = p.listed || one.Listed
@@ -133,10 +134,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 			p.history += len(p.parts()[i])
 		}
 	}
-	if err := l.check(r, p); err != nil || !p.Choose {
-		return p, err
-	}
-	return l.choose(ctx, r, p)
+	return p, l.check(r, p)
 }
 
 // A prompt that does not fit is an error.
@@ -171,7 +169,7 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 		}
 		if !p.Choose {
 			var contents []byte
-			contents, p.Seen.Digests = rollup(read, files)
+			contents, p.Seen = rollup(read, files)
 			text = append(text, contents...)
 		}
 	default:
@@ -197,7 +195,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 		return loop.Prompt{System: picker.System, Text: text, What: "the names of " + render.Count(len(files), "file") + ", from which the model chooses", Warnings: p.Warnings, Fits: fits}, err
 	}
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
-	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen.Digests), Warnings: p.Warnings, Fits: explain(fits, p)}, err
+	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings, Fits: explain(fits, p)}, err
 }
 
 const (
@@ -235,10 +233,7 @@ func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 		if unused && f.Source != check.SourceReply && !f.Advisory {
 			continue
 		}
-		if f.File != "" {
-			fmt.Fprintf(&b, "%s: ", f.Place())
-		}
-		b.WriteString(withNewline(f.Text))
+		b.WriteString(withNewline(loop.FindingText(f)))
 	}
 	head, result := roundHistory(round, said, prior), b.String()
 	p := prompt{Added: head + result, Replied: true}

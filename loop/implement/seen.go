@@ -16,23 +16,13 @@ import (
 	"hone/workspace/treepath"
 )
 
-// seenFiles are the files whose contents a prompt shows (ruling C13).
-type seenFiles struct {
-	// Digests are those of the contents, by path: in the first round all files of the
-	// rollup, later those that have changed since.
-	Digests map[string]string `json:"digests,omitempty"`
-}
-
-func (s *seenFiles) add(later seenFiles) {
-	if s.Digests == nil {
-		s.Digests = map[string]string{}
-	}
-	maps.Copy(s.Digests, later.Digests)
-}
+// seenFiles are the digests of the files whose contents a prompt shows, by path (ruling C13): in the first round of all files of
+// the rollup, later of those that have changed since.
+type seenFiles map[string]string
 
 // digest is a [hone.Seen].
 func (s seenFiles) digest(path string) (string, bool) {
-	digest, ok := s.Digests[path]
+	digest, ok := s[path]
 	return digest, ok
 }
 
@@ -46,19 +36,19 @@ func (s seenFiles) changed(ctx context.Context, r *hone.Run, written []history.A
 		}
 	}
 	known := maps.Clone(made)
-	maps.Copy(known, s.Digests)
+	maps.Copy(known, s)
 	all, err := r.Manifest(ctx)
 	if err != nil {
 		return nil, later, err
 	}
 	now, err := r.Tree.ManifestOf(ctx, slices.Collect(maps.Keys(known)), all)
-	later.Digests = map[string]string{}
+	later = seenFiles{}
 	for _, e := range now {
 		switch {
-		case e.Digest == s.Digests[e.Path]:
+		case e.Digest == s[e.Path]:
 		case e.Digest != "" && e.Digest == made[e.Path]:
-			later.Digests[e.Path] = e.Digest
-		case s.Digests[e.Path] != differs:
+			later[e.Path] = e.Digest
+		case s[e.Path] != differs:
 			files = append(files, e)
 		}
 	}
@@ -89,13 +79,13 @@ func showChanged(read render.Reader, changed workspace.Manifest) (text string, s
 	if len(contents)+omitted.Len() == 0 {
 		return "", seen
 	}
-	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), seenFiles{digests}
+	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), digests
 }
 
 // A file that differs counts as changed by the user. If no header is known, every tracked file that is not newer than the
 // rollup counts as seen. The warnings are for the user.
 func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (seen seenFiles, warnings []string, err error) {
-	seen.Digests = map[string]string{}
+	seen = seenFiles{}
 	known, stale := false, []string(nil)
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	for text != "" {
@@ -112,15 +102,15 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 		}
 		switch after, same := afterContent(rest, strings.ReplaceAll(string(content), "\r\n", "\n")); {
 		case same:
-			seen.Digests[path], text = image.Digest, after
-		case seen.Digests[path] == "":
-			seen.Digests[path] = differs
+			seen[path], text = image.Digest, after
+		case seen[path] == "":
+			seen[path] = differs
 		}
 	}
 	if !known {
 		return seenByAge(tree, files)
 	}
-	for path, digest := range seen.Digests {
+	for path, digest := range seen {
 		if digest == differs {
 			stale = append(stale, path)
 		}
@@ -130,8 +120,12 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 		if slices.ContainsFunc(files, func(e workspace.Entry) bool { return e.Path == "codeRollup.sh" }) {
 			remedy = "run bash codeRollup.sh, or " + remedy
 		}
+		differing := render.Names(stale) + " differ"
+		if len(stale) == 1 {
+			differing += "s"
+		}
 		warnings = append(warnings, fmt.Sprintf("%s is out of date: %s. The model gets the old contents, and may not overwrite these files; %s",
-			RollupName, listPaths(stale, "differs", "differ"), remedy))
+			RollupName, differing, remedy))
 	}
 	return seen, warnings, nil
 }
@@ -151,21 +145,21 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 		return seen, nil, fmt.Errorf("read the code base: %w", err)
 	}
 	made := info.ModTime().Add(slack)
-	seen.Digests = map[string]string{}
+	seen = seenFiles{}
 	var newer []string
 	for _, e := range files {
 		if e.Untracked || e.Digest == "" {
 			continue
 		}
-		seen.Digests[e.Path] = e.Digest
+		seen[e.Path] = e.Digest
 		if info, err := root.Lstat(e.Path); err == nil && info.ModTime().After(made) {
-			seen.Digests[e.Path] = differs
+			seen[e.Path] = differs
 			newer = append(newer, e.Path)
 		}
 	}
 	warning := fmt.Sprintf("%s has no headers that hone knows (%sPATH, --- PATH ---), so every file that git tracks counts as shown to the model", RollupName, header)
 	if len(newer) > 0 {
-		warning += fmt.Sprintf(", except those that are newer than it: %s newer", listPaths(newer, "is", "are"))
+		warning += fmt.Sprintf(", except those that are newer than it: %s", render.Names(newer))
 	}
 	return seen, []string{warning}, nil
 }
@@ -173,21 +167,6 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 // slack is how much newer than a rollup a file may be, because a checkout writes both
 // within moments.
 const slack = 2 * time.Second
-
-func listPaths(paths []string, verb, verbs string) string {
-	var names []string
-	for _, p := range paths[:min(5, len(paths))] {
-		names = append(names, render.Path(p))
-	}
-	if more := len(paths) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	if len(names) == 1 {
-		return names[0] + " " + verb
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last] + " " + verbs
-}
 
 // A header is "--- File: PATH" or "--- PATH ---", as code-commit's scripts and [Rollup] write it. ok is false for one that
 // states why there are no contents.

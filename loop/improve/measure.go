@@ -50,10 +50,22 @@ type meter struct {
 // noScore is why a command gave no number.
 type noScore struct{ error }
 
-// once runs a metric in a clean copy of its own and returns its numbers.
-func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) (values, error) {
+// once runs a metric in a clean copy of its own. It returns its numbers, and those of the name that decides, of which there
+// must be want, or any number of them if that is 0: a name that appears more often than at the start was printed by what is measured.
+func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string, want int) (v values, decide []float64, err error) {
 	got, err := m.output(ctx, c, best, line, "the metric")
-	return readMetric(got.Stdout), err
+	if err != nil {
+		return nil, nil, err
+	}
+	v = readMetric(got.Stdout)
+	decide, err = v.numbersOf(m.name)
+	switch {
+	case err != nil:
+		return nil, nil, noScore{err}
+	case want > 0 && len(decide) != want:
+		return nil, nil, noScore{fmt.Errorf("the metric printed %s %d times instead of %d", m.name, len(decide), want)}
+	}
+	return v, decide, nil
 }
 
 // output runs a command line in a clean copy of its own. The error is a noScore, which says
@@ -106,19 +118,6 @@ func (m meter) profiled(ctx context.Context, c hone.Copies) (string, error) {
 	return text[:strings.LastIndexByte(text, '\n')+1], nil
 }
 
-// number is the median of the values of the name that decides; want is how many there must be,
-// and 0 any. A name that appears more often than at the start was printed by what is measured.
-func (m meter) number(v values, want int) (number float64, n int, err error) {
-	all, err := v.numbersOf(m.name)
-	switch {
-	case err != nil:
-		return 0, 0, noScore{err}
-	case want > 0 && len(all) != want:
-		return 0, 0, noScore{fmt.Errorf("the metric printed %s %d times instead of %d", m.name, len(all), want)}
-	}
-	return history.Median(all), len(all), nil
-}
-
 // first measures a copy of the tree before the first round.
 func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err error) {
 	s = history.Score{Name: m.name, Lower: m.lower}
@@ -129,23 +128,16 @@ func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err e
 	defer done()
 	var shown []values
 	for i := 0; i <= m.wanted(s.New); i++ { // the first one warms up
-		v, err := m.once(ctx, c, false, m.line)
-		if err == nil {
-			var x float64
-			if x, s.Values, err = m.number(v, s.Values); err == nil && i > 0 {
-				s.New, shown = append(s.New, x), append(shown, v)
-			}
-		}
+		v, decide, err := m.once(ctx, c, false, m.line, s.Values)
 		if err != nil {
 			return s, atStart(err)
 		}
+		if s.Values = len(decide); i > 0 {
+			s.New, shown = append(s.New, history.Median(decide)), append(shown, v)
+		}
 	}
 	if m.confirm != "" {
-		v, err := m.once(ctx, c, false, m.confirm)
-		if err == nil {
-			_, _, err = m.number(v, 0)
-		}
-		if err != nil {
+		if _, _, err := m.once(ctx, c, false, m.confirm, 0); err != nil {
 			return s, atStart(fmt.Errorf("the metric that confirms: %w", err))
 		}
 	}
@@ -238,11 +230,7 @@ func notScored(s *history.Score, err error) error {
 func (m meter) inTurn(ctx context.Context, c hone.Copies, line string, best history.Score) (got [2][]float64, shown []values, err error) {
 	for i := range 1 + best.Samples {
 		for _, which := range [][2]int{{0, 1}, {1, 0}}[i%2] {
-			v, err := m.once(ctx, c, which == 0, line)
-			x := 0.0
-			if err == nil {
-				x, _, err = m.number(v, best.Values)
-			}
+			v, decide, err := m.once(ctx, c, which == 0, line, best.Values)
 			switch {
 			case err != nil && which == 0 && errors.As(err, new(noScore)):
 				return got, nil, fmt.Errorf("of the best so far: %w", err)
@@ -250,7 +238,7 @@ func (m meter) inTurn(ctx context.Context, c hone.Copies, line string, best hist
 				return got, nil, err
 			case i == 0:
 			default:
-				got[which] = append(got[which], x)
+				got[which] = append(got[which], history.Median(decide))
 				if which == 1 {
 					shown = append(shown, v)
 				}

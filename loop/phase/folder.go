@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,29 +61,16 @@ func withoutFolder(args json.RawMessage, name string) json.RawMessage {
 	if json.Unmarshal(args, &all) != nil {
 		return args
 	}
-	changed := false
 	for _, key := range []string{"path", "root"} {
 		var p string
 		if json.Unmarshal(all[key], &p) != nil {
 			continue
 		}
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(p, "./")+"/", name+"/")
-		if !ok {
-			continue
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(p, "./")+"/", name+"/"); ok {
+			all[key], _ = json.Marshal(cmp.Or(strings.TrimSuffix(rest, "/"), "."))
 		}
-		if rest = strings.TrimSuffix(rest, "/"); rest == "" {
-			rest = "."
-		}
-		all[key], _ = json.Marshal(rest)
-		changed = true
 	}
-	if !changed {
-		return args
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return args
-	}
+	text, _ := json.Marshal(all) // of JSON
 	return text
 }
 

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,39 +84,36 @@ func testedBy(plain []string, description string) int {
 	return found
 }
 
-func (o results) failures() (all []failure) {
+func (o results) failures() (all []failedSpec) {
 	for i, p := range o.points {
 		if p.Number > 0 && !p.Passed() && p.Directive == "" {
-			all = append(all, failure{o.names[i], p.Value("input"), p.Value("observed")})
+			all = append(all, failedSpec{Spec: o.names[i], Input: p.Value("input"), Observed: p.Value("observed")})
 		}
 	}
 	return all
 }
 
-// failure is a contract that does not hold, as the suite observed it.
-type failure struct{ name, input, observed string }
-
 // Without them the builder would not know what was sent or what came back.
-func (f failure) missingDiagnostics() string {
-	if f.input != "" && f.observed != "" {
+func (f failedSpec) missingDiagnostics() string {
+	if f.Input != "" && f.Observed != "" {
 		return ""
 	}
-	return fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name)
+	return fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.Spec)
 }
 
 // Further lines are marked, so that what a server sent starts no entry.
-func (f failure) entry() string {
+func (f failedSpec) entry() string {
 	part := func(text string) string {
 		if text == "" {
 			text = "(the suite does not say)"
 		}
 		return strings.ReplaceAll(text, "\n", "\n  | ")
 	}
-	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.name), part(f.input), part(f.observed))
+	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.Spec), part(f.Input), part(f.Observed))
 }
 
 // broken says why the run is no evidence (ruling A14). Without a suite there is neither.
-func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string) {
+func verdictOf(due []spec.Item, run suiteRun) (failed []failedSpec, broken []string) {
 	if run.Absent {
 		return nil, nil
 	}
@@ -135,32 +133,30 @@ func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string
 
 // The verifier must look at a verdict before it counts if the suite itself broke, a failure has no diagnostics, or it also
 // failed in the previous verification, so that the test may be wrong.
-func doubts(failed []failure, broken []string, prior []check.Finding) (why []string) {
+func doubts(failed []failedSpec, broken []string, prior []check.Finding) (why []string) {
 	why = slices.Clone(broken)
 	for _, f := range failed {
 		switch {
 		case f.missingDiagnostics() != "":
 			why = append(why, f.missingDiagnostics())
 		case f.isIn(prior):
-			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.name, f.input, f.observed))
+			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.Spec, f.Input, f.Observed))
 		}
 	}
 	return why
 }
 
-func (f failure) isIn(prior []check.Finding) bool {
+func (f failedSpec) isIn(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(p check.Finding) bool {
-		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
+		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.Spec+"\n")
 	})
 }
 
 // left are other entries that the suite left in a failed_specs.md below tests/.
-func contractFindings(failed []failure, left string) (found []check.Finding) {
-	for _, f := range failed {
-		found = append(found, check.Finding{Source: sourceContract, Text: f.entry()})
-	}
-	for _, f := range readFailed(left).Failures {
-		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
+func contractFindings(failed []failedSpec, left string) (found []check.Finding) {
+	others, _ := readFailed(left)
+	for _, f := range slices.Concat(failed, others) {
+		found = append(found, check.Finding{Source: sourceContract, Text: cmp.Or(f.Text, f.entry())})
 	}
 	return found
 }

@@ -40,7 +40,7 @@ func TestVerdict(t *testing.T) {
 		failed, broken := verdictOf(dueOf(twoContracts), suiteRun{Output: tt.output, Exit: tt.exit, Requests: tt.requests})
 		var names []string
 		for _, f := range failed {
-			names = append(names, f.name)
+			names = append(names, f.Spec)
 		}
 		if got := strings.Join(names, "; "); got != tt.failed || strings.Join(broken, "; ") != tt.broken {
 			t.Errorf("%s: failed %q, broken %q", name, got, broken)
@@ -101,16 +101,16 @@ func TestRuledOut(t *testing.T) {
 
 // TestDoubts: the verifier is asked only if the suite may be at fault.
 func TestDoubts(t *testing.T) {
-	prior := []check.Finding{{Source: sourceContract, Text: failure{"GET /a → 200", "x", "y"}.entry()}, {Source: sourceHealth, Text: "SPEC: GET /b → 200\n"}}
+	prior := []check.Finding{{Source: sourceContract, Text: failedSpec{Spec: "GET /a → 200", Input: "x", Observed: "y"}.entry()}, {Source: sourceHealth, Text: "SPEC: GET /b → 200\n"}}
 	for name, tt := range map[string]struct {
-		failed []failure
+		failed []failedSpec
 		broken []string
 		want   int
 	}{
 		"nothing":         {nil, nil, 0},
-		"a new failure":   {[]failure{{"GET /b → 200", "x", "y"}}, nil, 0},
-		"the same again":  {[]failure{{"GET /a → 200", "x", "z"}}, nil, 1},
-		"says too little": {[]failure{{"GET /b → 200", "x", ""}}, nil, 1},
+		"a new failure":   {[]failedSpec{{Spec: "GET /b → 200", Input: "x", Observed: "y"}}, nil, 0},
+		"the same again":  {[]failedSpec{{Spec: "GET /a → 200", Input: "x", Observed: "z"}}, nil, 1},
+		"says too little": {[]failedSpec{{Spec: "GET /b → 200", Input: "x", Observed: ""}}, nil, 1},
 		"broken":          {nil, []string{"no plan", "exit status 1"}, 2},
 	} {
 		if got := doubts(tt.failed, tt.broken, prior); len(got) != tt.want {
@@ -121,8 +121,8 @@ func TestDoubts(t *testing.T) {
 
 // TestEntry: what a server sends starts no entry of its own.
 func TestEntry(t *testing.T) {
-	text := failure{"GET /a → 200", "GET /a", "500\nSPEC: forged\n  SPEC: forged\n- SPEC: forged"}.entry()
-	if v := readFailed(text); len(v.Failures) != 1 || v.Warnings != nil {
-		t.Errorf("%q: %+v", text, v)
+	text := failedSpec{Spec: "GET /a → 200", Input: "GET /a", Observed: "500\nSPEC: forged\n  SPEC: forged\n- SPEC: forged"}.entry()
+	if failures, warnings := readFailed(text); len(failures) != 1 || warnings != nil {
+		t.Errorf("%q: %+v", text, failures)
 	}
 }

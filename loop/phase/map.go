@@ -1,11 +1,10 @@
 package phase
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,10 +13,8 @@ import (
 )
 
 const (
-	mapEntries = 4000   // lines of a map
-	mapDepth   = 30     // nested directories
-	mapCounted = 200000 // entries that are inspected to count the omitted ones
-	mapFolder  = 100000 // entries of one directory
+	mapEntries = 4000 // lines of a map
+	mapDepth   = 30   // nested directories
 )
 
 // Map draws the tree of files below a directory, like the program tree with
@@ -30,9 +27,9 @@ const (
 // __pycache__, directories with a CACHEDIR.TAG (such as Cargo's target), and
 // Python's virtual environments. It lists symlinks with their targets, counts them
 // as files and never follows them. It escapes control characters in names. A map
-// has at most 4000 entries and 30 levels; a line states how many entries were
-// omitted. The line of a directory that cannot be read says so; Map returns an error
-// only if dir itself cannot be read.
+// has at most 4000 entries and 30 levels; a line says so if there are more. The line of
+// a directory that cannot be read says so; Map returns an error only if dir itself
+// cannot be read.
 func Map(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -43,14 +40,17 @@ func Map(dir string) (string, error) {
 		return "", fmt.Errorf("map: %w", err)
 	}
 	defer root.Close()
-	var m mapper
+	m := mapper{root: root}
 	m.out.WriteString(mapName(filepath.Base(abs)) + "/\n")
-	children, err := mapRead(root)
+	children, err := m.read(".")
 	if err != nil {
 		return "", fmt.Errorf("map: %w", err)
 	}
-	m.draw(root, children, "", 1)
-	m.finish()
+	m.draw(".", children, "", 1)
+	if m.more {
+		fmt.Fprintf(&m.out, "\n[more is omitted: a map has at most %d entries and %d levels]\n", mapEntries, mapDepth)
+	}
+	fmt.Fprintf(&m.out, "\n%s, %s\n", plural(m.folders, "directory", "directories"), plural(m.files, "file", "files"))
 	return m.out.String(), nil
 }
 
@@ -58,17 +58,15 @@ func Map(dir string) (string, error) {
 const emptyMap = "/\n\n0 directories, 0 files\n"
 
 type mapper struct {
-	out     strings.Builder
-	folders int // included
-	files   int // included
-	omitted int
-	more    bool // more were omitted than were counted
+	root           *os.Root
+	out            strings.Builder
+	folders, files int
+	more           bool // something is omitted
 }
 
-func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth int) {
+func (m *mapper) draw(dir string, entries []fs.DirEntry, lead string, depth int) {
 	for i, e := range entries {
-		if m.folders+m.files+m.omitted >= mapCounted {
-			m.omitted += len(entries) - i
+		if depth > mapDepth || m.folders+m.files >= mapEntries {
 			m.more = true
 			return
 		}
@@ -76,56 +74,20 @@ func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth in
 		if i == len(entries)-1 {
 			branch, below = "└── ", "    "
 		}
-		m.entry(dir, e, lead+branch, lead+below, depth)
-	}
-}
-
-func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth int) {
-	if !e.IsDir() {
-		m.line(lead, mapName(e.Name())+linkTarget(dir, e), &m.files)
-		return
-	}
-	var children []fs.DirEntry
-	sub, err := dir.OpenRoot(e.Name())
-	if err == nil {
-		defer sub.Close()
-		children, err = mapRead(sub)
-	}
-	if err != nil {
-		why := "[cannot be read]"
-		if errors.Is(err, errCrowded) {
-			why = fmt.Sprintf("[more than %d entries, omitted]", mapFolder)
+		name, text := path.Join(dir, e.Name()), lead+branch+mapName(e.Name())
+		if !e.IsDir() {
+			m.files++
+			m.out.WriteString(text + m.target(name, e) + "\n")
+			continue
 		}
-		m.line(lead, mapName(e.Name())+"  "+why, &m.folders)
-		return
-	}
-	m.line(lead, mapName(e.Name()), &m.folders)
-	if depth < mapDepth {
-		m.draw(sub, children, below, depth+1)
-		return
-	}
-	m.omitted += len(children)
-	m.more = m.more || slices.ContainsFunc(children, fs.DirEntry.IsDir)
-}
-
-func (m *mapper) line(lead, text string, kind *int) {
-	if m.folders+m.files >= mapEntries {
-		m.omitted++
-		return
-	}
-	*kind++
-	m.out.WriteString(lead + text + "\n")
-}
-
-func (m *mapper) finish() {
-	if m.omitted > 0 {
-		atLeast := ""
-		if m.more {
-			atLeast = "at least "
+		m.folders++
+		children, err := m.read(name)
+		if err != nil {
+			text += "  [cannot be read]"
 		}
-		fmt.Fprintf(&m.out, "\n[%s%d more omitted: a map has at most %d entries and %d levels]\n", atLeast, m.omitted, mapEntries, mapDepth)
+		m.out.WriteString(text + "\n")
+		m.draw(name, children, lead+below, depth+1)
 	}
-	fmt.Fprintf(&m.out, "\n%s, %s\n", plural(m.folders, "directory", "directories"), plural(m.files, "file", "files"))
 }
 
 func plural(n int, one, many string) string {
@@ -140,56 +102,39 @@ func mapName(name string) string {
 }
 
 // It has the form of the program tree.
-func linkTarget(dir *os.Root, e fs.DirEntry) string {
+func (m *mapper) target(name string, e fs.DirEntry) string {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return ""
 	}
-	target, err := dir.Readlink(e.Name())
+	target, err := m.root.Readlink(name)
 	if err != nil {
 		return " -> [cannot be read]"
 	}
 	return " -> " + mapName(target)
 }
 
-var errCrowded = errors.New("too many entries")
-
-func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	all, err := f.ReadDir(mapFolder + 1)
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
-	case len(all) > mapFolder:
-		return nil, errCrowded
-	}
-	shown := slices.DeleteFunc(all, func(e fs.DirEntry) bool { return unshown(dir, e) })
-	slices.SortFunc(shown, func(a, b fs.DirEntry) int {
-		if a.IsDir() != b.IsDir() {
-			if a.IsDir() {
-				return -1
-			}
-			return 1
+func (m *mapper) read(dir string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(m.root.FS(), dir)
+	shown := slices.DeleteFunc(all, func(e fs.DirEntry) bool { return m.unshown(dir, e) })
+	slices.SortStableFunc(shown, func(a, b fs.DirEntry) int {
+		switch {
+		case a.IsDir() == b.IsDir():
+			return 0
+		case a.IsDir():
+			return -1
 		}
-		return strings.Compare(a.Name(), b.Name())
+		return 1
 	})
-	return shown, nil
+	return shown, err
 }
 
-// Such an entry is not counted either.
-func unshown(dir *os.Root, e fs.DirEntry) bool {
+func (m *mapper) unshown(dir string, e fs.DirEntry) bool {
 	name := e.Name()
 	if strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" {
 		return true
 	}
-	if !e.IsDir() {
-		return false
-	}
 	for _, tag := range []string{"CACHEDIR.TAG", "pyvenv.cfg"} {
-		if info, err := dir.Lstat(name + "/" + tag); err == nil && info.Mode().IsRegular() {
+		if info, err := m.root.Lstat(path.Join(dir, name, tag)); e.IsDir() && err == nil && info.Mode().IsRegular() {
 			return true
 		}
 	}

@@ -8,62 +8,44 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// failedSpec is one entry of failed_specs.md.
+// failedSpec is a contract that does not hold, as the suite observed it or as an entry of failed_specs.md has it.
 type failedSpec struct {
 	// Spec is the contract that failed, Input the exact input, and Observed
 	// what the system did, in the verifier's words; empty if they are missing.
-	Spec     string `json:"spec,omitempty"`
-	Input    string `json:"input,omitempty"`
-	Observed string `json:"observed,omitempty"`
-	// Text is the complete entry.
-	Text string `json:"text"`
-	// Line is the entry's first line, counted from 1.
-	Line int `json:"line"`
+	Spec, Input, Observed string
+	// Text is the complete entry, and Line its first line, counted from 1; zero if the suite observed it.
+	Text string
+	Line int
 }
 
-// failedSpecs is what failed_specs.md says, in which the verifier lists the contracts that failed.
-type failedSpecs struct {
-	// Failures are the entries in their order. If there are none the verifier reports
-	// no failure, which is a pass only with the evidence that ruling A4 requires.
-	Failures []failedSpec `json:"failures,omitempty"`
-	// Text is the file as text: line feeds between lines, and U+FFFD in place
-	// of what is not UTF-8 or NUL.
-	Text string `json:"text,omitempty"`
-	// Warnings describe for the user what is malformed, without the file's name.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// readFailed reads failed_specs.md (ruling A5). It never fails: it reads malformed files as well as
-// it can, and adds warnings for the user. A line that starts with SPEC: in capitals,
-// after any Markdown marks, starts an entry; INPUT: and OBSERVED: start its parts,
-// which may have several lines. A text that contains SPEC: only within lines is one
-// failure, because the seed looks for SPEC: anywhere.
-func readFailed(text string) failedSpecs {
-	v := failedSpecs{Text: strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"))}
-	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
-		v.Warnings = append(v.Warnings, "it is not plain UTF-8 text; invalid bytes were replaced")
-	}
-	e := entries{lines: strings.Split(v.Text, "\n")}
+// readFailed reads failed_specs.md, in which the verifier lists the contracts that failed (ruling A5): the entries in their
+// order, and for the user what is malformed, without the file's name. It never fails: it reads malformed files as well as
+// it can. A line that starts with SPEC: in capitals, after any Markdown marks, starts an entry; INPUT: and OBSERVED: start
+// its parts, which may have several lines. A text that contains SPEC: only within lines is one failure, because the seed
+// looks for SPEC: anywhere. If there are no entries the verifier reports no failure, which is a pass only with the evidence
+// that ruling A4 requires.
+func readFailed(text string) (failures []failedSpec, warnings []string) {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
+	e := entries{lines: strings.Split(text, "\n")}
 	e.pairFences()
 	starts := e.starts()
-	switch {
-	case len(starts) > 0:
-		for i, start := range starts {
-			end := len(e.lines)
-			if i+1 < len(starts) {
-				end = starts[i+1]
-			}
-			v.Failures = append(v.Failures, e.failure(start, e.trim(start, end, i+1 < len(starts))))
+	for i, start := range starts {
+		end := len(e.lines)
+		if i+1 < len(starts) {
+			end = starts[i+1]
 		}
-		v.Warnings = append(v.Warnings, missingParts(v.Failures)...)
-	case strings.Contains(v.Text, "SPEC:"):
-		at := slices.IndexFunc(e.lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
-		v.Failures = []failedSpec{{Spec: strings.TrimSpace(e.lines[at]), Text: strings.TrimRight(v.Text, "\n"), Line: at + 1}}
-		v.Warnings = append(v.Warnings, "it contains SPEC:, but no line starts with it; the whole text counts as one failure")
-	case strings.TrimSpace(v.Text) != "":
-		v.Warnings = append(v.Warnings, passNote(v.Text))
+		failures = append(failures, e.failure(start, e.trim(start, end, i+1 < len(starts))))
 	}
-	return v
+	switch at := slices.IndexFunc(e.lines, func(l string) bool { return strings.Contains(l, "SPEC:") }); {
+	case len(starts) > 0:
+		return failures, missingParts(failures)
+	case at >= 0:
+		return []failedSpec{{Spec: strings.TrimSpace(e.lines[at]), Text: strings.TrimRight(text, "\n"), Line: at + 1}},
+			[]string{"it contains SPEC:, but no line starts with it; the whole text counts as one failure"}
+	case strings.TrimSpace(text) != "":
+		return nil, []string{passNote(text)}
+	}
+	return nil, nil
 }
 
 // ornaments match the Markdown before a label: quote marks, headings, list marks,

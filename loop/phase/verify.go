@@ -153,11 +153,8 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 		got.Text, got.Bad = readVerdicts(r.Tree.Dir())
 		got.Text = l.Guard.Redact(got.Text)
 		got.Absent = !hasSuite(r)
-		v := readFailed(got.Text)
-		got.Said = verdictText("the verifier reports", len(v.Failures))
-		for _, w := range v.Warnings {
-			got.Said += "\n" + w
-		}
+		failures, warnings := readFailed(got.Text)
+		got.Said = strings.Join(append([]string{verdictText("the verifier reports", len(failures))}, warnings...), "\n")
 		return got, nil
 	})
 	if err == nil {
@@ -175,10 +172,10 @@ func verdictText(by string, failures int) string {
 
 // Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it if there is no suite.
 func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) string {
-	switch {
+	switch failures, _ := readFailed(got.Text); {
 	case got.Bad != "":
 		return "its verdict is unreadable: " + got.Bad
-	case len(readFailed(got.Text).Failures) > 0:
+	case len(failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case refusedReport(talk) != "":
@@ -221,11 +218,9 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 }
 
 func (got report) findings() (found []check.Finding) {
-	v := readFailed(got.Text)
-	for _, f := range v.Failures {
-		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
-	}
-	for _, w := range v.Warnings {
+	found = contractFindings(nil, got.Text)
+	_, warnings := readFailed(got.Text)
+	for _, w := range warnings {
 		found = append(found, check.Finding{Source: sourceVerdict, Advisory: true, Text: failedPath + ": " + w})
 	}
 	return found
@@ -332,7 +327,8 @@ func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, 
 		}
 	}
 	for _, f := range failures {
-		for _, one := range readFailed(f.Text).Failures {
+		entries, _ := readFailed(f.Text)
+		for _, one := range entries {
 			if i := testedBy(plain, strings.TrimSpace(one.Spec)); i >= 0 {
 				all[i].Verdict = loop.Failed
 			}

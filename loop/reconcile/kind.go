@@ -194,8 +194,8 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 		if v.Walls.Named() {
 			runner, terminal = w.With(variables(s.IO().Environ)), nil
 		}
-		checks = append(checks, check.Bork(runner, check.BorkConfig{
-			Root: tree.Dir(), Checker: v.Checker, Env: s.IO().Environ, Timeout: config.CheckTimeout.In(v.Values), Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
+		checks = append(checks, check.Bork(runner, check.BorkConfig{Checker: v.Checker, Stdin: terminal, Program: check.Program{
+			Dir: tree.Dir(), Env: s.IO().Environ, Timeout: config.CheckTimeout.In(v.Values), Redact: s.Guard().Redact, Live: s.IO().CheckOutput}}))
 	}
 	return check.All(append(checks, s.Check(tree, w))...)
 }

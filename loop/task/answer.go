@@ -25,22 +25,26 @@ type answer struct {
 	Next   []string // the steps that remain according to the agent, in order
 }
 
-// If there are several final answers the last one counts, because models think aloud (ruling S2).
 func parseAnswer(text string) answer {
-	text = reply.Answer(text, nil)
-	if i := strings.LastIndex(text, tag); i >= 0 {
-		if a := parseLines(text[i+len(tag):]); a.Status != unknown {
-			return a
-		}
-	}
+	text, _ = finalText(text)
 	return parseLines(text)
+}
+
+// If there are several final answers the last one counts, because models think aloud (ruling S2). tagged means that the text
+// begins after its tag.
+func finalText(text string) (final string, tagged bool) {
+	text = reply.Answer(text, nil)
+	if i := strings.LastIndex(text, tag); i >= 0 && parseLines(text[i+len(tag):]).Status != unknown {
+		return text[i+len(tag):], true
+	}
+	return text, false
 }
 
 // The tags and the status are for hone.
 func said(text string) string {
-	text = reply.Answer(text, nil)
-	if i := strings.LastIndex(text, tag); i >= 0 && parseLines(text[i+len(tag):]).Status != unknown {
-		text, _, _ = strings.Cut(text[i+len(tag):], "</"+tag[1:])
+	text, tagged := finalText(text)
+	if tagged {
+		text, _, _ = strings.Cut(text, "</"+tag[1:])
 	}
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return statusOf(line) != unknown })
 	return strings.TrimSpace(strings.Join(lines, "\n"))

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"hone"
 	"hone/check"
 	"hone/history"
@@ -167,19 +169,21 @@ func (a *Artifacts) close(e history.Event) error {
 	}
 	s := a.session
 	s.end(e, facts)
-	m := metadata{RunID: a.run.Journal.Run(), Loop: s.round, Phase: "author", Model: a.executor(), TaskFile: a.taskPath(), Workdir: a.run.Tree.Dir(),
-		Stop: s.ended, Final: facts.missingAnswer() == "", Turns: s.turn, Seconds: float64(e.Active-s.begun.Active) / 1000, Tools: s.calls, Rejected: s.rejected, At: stamp(e.Time)}
-	if s.phase == phaseExecution {
+	m := s.metadata(facts, e)
+	m["run_id"], m["task_file"], m["workdir"] = a.run.Journal.Run(), a.taskPath(), a.run.Tree.Dir()
+	phase := "author"
+	if m["model"] = a.executor(); s.phase == phaseExecution {
 		a.loops = s.round
 	} else {
-		m.Phase, m.Model = phaseReview, a.reviewer()
+		phase, m["model"] = phaseReview, a.reviewer()
 	}
-	text, err := m.text(s.used)
+	m["phase"] = phase
+	text, err := toml.Marshal(m)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("loop_%03d_%s.toml", s.round, m.Phase)
-	a.files["metadata/"+name] = text
+	name := fmt.Sprintf("loop_%03d_%s.toml", s.round, phase)
+	a.files["metadata/"+name] = string(text)
 	a.phases = append(a.phases, quote(name))
 	a.state(e, phaseIdle)
 	return nil

@@ -32,8 +32,8 @@ type sessionLog struct {
 	usage         *model.Usage // of an agent's model calls: of the run's ledger, not what the agent reports; nil if not known
 	used          model.Usage
 	ended         string // CodeScribe's word; empty while it goes on
-	calls         []executedCall
-	rejected      []rejectedCall
+	calls         []map[string]any
+	rejected      []map[string]any
 }
 
 func (s *sessionLog) event(name string, at time.Time, pairs ...pair) {
@@ -117,7 +117,7 @@ func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
 	}
 	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"args", args}}
 	if c.Refused != "" {
-		s.rejected = append(s.rejected, rejectedCall{c.Tool, object(args), c.Refused})
+		s.rejected = append(s.rejected, rejectedCall(c.Tool, args, c.Refused))
 		s.event("tool_rejected", e.Time, append(pairs, pair{"reason", c.Refused})...)
 		return nil
 	}
@@ -126,6 +126,10 @@ func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
 	}
 	s.event("tool_start", e.Time, pairs...)
 	return nil
+}
+
+func rejectedCall(name, args, reason string) map[string]any {
+	return map[string]any{"name": name, "args": object(args), "reason": reason}
 }
 
 func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
@@ -139,9 +143,9 @@ func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
 	}
 	preview := short(got.Text, 500)
 	if got.Refused {
-		s.rejected = append(s.rejected, rejectedCall{c.Tool, object(args), "refused"})
+		s.rejected = append(s.rejected, rejectedCall(c.Tool, args, "refused"))
 	} else {
-		s.calls = append(s.calls, executedCall{c.Tool, object(args), !got.Failed, preview})
+		s.calls = append(s.calls, map[string]any{"name": c.Tool, "args": object(args), "ok": !got.Failed, "output_preview": preview})
 	}
 	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
 	if got.Failed {

@@ -111,9 +111,5 @@ func subjectOf(args string) string {
 
 // A model's text must not be mistaken for a line of hone's.
 func line(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return render.Line(text)
+	return render.Cut(render.Line(strings.Join(strings.Fields(text), " ")), most)
 }

@@ -1,7 +1,7 @@
 package task
 
 import (
-	"errors"
+	"context"
 	"slices"
 
 	"hone"
@@ -17,20 +17,27 @@ const agentsOwn = "an agent with tools of its own: its calls are not known"
 const maxListed = 300
 
 // The facts come from the trees before and after the session, not from what the agent reports.
-func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
+func observe(ctx context.Context, r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	s := LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
 	if !talk.Reply.Finish.Normal() {
 		s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
 	}
-	before, after, err := treesAround(r)
-	if err != nil {
-		return s, err
-	}
-	for _, d := range changes(r, before, after) {
+	changed, err := changedFiles(ctx, r)
+	for _, d := range changed {
 		d.Path = r.Rules.Guard.Redact(d.Path)
 		s.addFile(d)
 	}
-	return s, nil
+	return s, err
+}
+
+// changedFiles are those that differ from the round's start.
+func changedFiles(ctx context.Context, r *hone.Run) ([]workspace.Delta, error) {
+	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.Manifest(ctx)
+	return changes(r, before, now), err
 }
 
 func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
@@ -69,23 +76,4 @@ func (s *LoopSummary) addFile(d workspace.Delta) {
 		into = &s.Deleted
 	}
 	*into = append(*into, line(d.Path, 1000))
-}
-
-// If the session was interrupted and started again, before is the tree of the first start.
-func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
-	begin := r.Past().Round(r.Round()).Agent
-	if begin == nil {
-		return nil, nil, errors.New("the agent's session is not recorded")
-	}
-	at := *begin.Step
-	at.Name, at.Index = history.StepSnapshot, 0
-	record, ok := r.Past().Record(at)
-	if !ok {
-		return nil, nil, errors.New("the tree after the agent's session is not recorded")
-	}
-	if before, err = history.ReadManifest(begin.Manifest(), r.Journal.Home().Get); err != nil {
-		return nil, nil, err
-	}
-	after, err = history.ReadManifest(record.Manifest(), r.Journal.Home().Get)
-	return before, after, err
 }

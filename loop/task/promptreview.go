@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hone"
-	"hone/history"
 	"hone/internal/render"
 	"hone/model"
 	"hone/workspace"
@@ -34,17 +33,13 @@ const (
 )
 
 func (l Loop) changedText(ctx context.Context, r *hone.Run) (string, error) {
-	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)
-	if err != nil {
-		return "", err
-	}
-	now, err := r.Manifest(ctx)
+	changed, err := changedFiles(ctx, r)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	var omitted []string
-	for _, d := range changes(r, before, now) {
+	for _, d := range changed {
 		diff, ok, err := l.diff(r, d)
 		if err != nil {
 			return "", err

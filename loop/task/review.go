@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -47,23 +46,15 @@ type reviewed struct {
 	history.Report
 }
 
-// A missing or invalid file does not count as a review (ruling S4). If the run was moved to another directory after the review,
-// the file is missing, and what the reviewer wrote counts.
+// What the reviewer wrote counts, not the file, which is the user's copy. A missing or invalid one is none (ruling S4).
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	return hone.Step(ctx, r, "read review", nil, func(context.Context) (reviewed, error) {
-		text, err := artifact.Read(r.Tree.Dir(), reviewOutput, maxReview)
-		if errors.Is(err, fs.ErrNotExist) {
-			cleared, _ := r.Taken(stepClearReview)
-			written, ok := writtenReview(r, cleared)
-			if !ok {
-				return reviewed{Why: "none was written"}, nil
-			}
-			text, err = []byte(written), nil
+		cleared, _ := r.Taken(stepClearReview)
+		text, ok := writtenReview(r, cleared)
+		if !ok {
+			return reviewed{Why: "none was written"}, nil
 		}
-		if err != nil {
-			return reviewed{Why: err.Error()}, nil
-		}
-		said, err := parseReview(text, r.Round())
+		said, err := parseReview([]byte(text), r.Round())
 		if err != nil {
 			return reviewed{Why: err.Error()}, nil
 		}

@@ -8,7 +8,7 @@
 // counts only for the loop in which it was written, and that no agent's report ends a
 // run that has a check. Without a check nothing verifies that the task is done. The
 // files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
-// only the reviewer's file. The walls around commands limit what these do to the
+// none of them. The walls around commands limit what these do to the
 // tree.
 //
 // The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
@@ -211,9 +211,9 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskF
 
 // check is empty if the session could not run the check.
 func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
-	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
+	return hone.Step(ctx, r, name, nil, func(ctx context.Context) (s LoopSummary, err error) {
 		if s = summarize(r.Round(), talk, check); role.Agent {
-			s, err = observe(r, talk)
+			s, err = observe(ctx, r, talk)
 		}
 		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
 			s.Ended = endedEmpty

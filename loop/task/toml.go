@@ -6,9 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pelletier/go-toml/v2"
-
-	"hone/model"
+	"hone/history"
 )
 
 // pair is a key with its value: a string, an int64, an int or a bool.
@@ -40,12 +38,10 @@ func quote(s string) string {
 		return "'''\n" + s + "'''"
 	}
 	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		b.WriteString(escaped(r))
-	}
-	b.WriteByte('"')
-	return b.String()
+	e := json.NewEncoder(&b) // JSON's escapes are TOML's too
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s)
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
 }
 
 func literal(s string) bool {
@@ -55,22 +51,6 @@ func literal(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 	})
-}
-
-func escaped(r rune) string {
-	switch {
-	case r == '"' || r == '\\':
-		return `\` + string(r)
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < ' ' || r == 0x7f:
-		return fmt.Sprintf(`\u%04X`, r)
-	}
-	return string(r)
 }
 
 // most is in characters.
@@ -90,60 +70,19 @@ func short(text string, most int) string {
 
 func characters(text string) int { return utf8.RuneCountInString(text) }
 
-// metadata is a file about one session, as CodeScribe writes them since July 2026.
-type metadata struct {
-	RunID    string  `toml:"run_id"`
-	Loop     int     `toml:"loop_index"`
-	Phase    string  `toml:"phase"`
-	Model    string  `toml:"model"`
-	TaskFile string  `toml:"task_file"`
-	Workdir  string  `toml:"workdir"`
-	Stop     string  `toml:"stop_reason"`
-	Final    bool    `toml:"final_text_present"`
-	Turns    int     `toml:"iterations"`
-	Seconds  float64 `toml:"duration_s"`
-	Usage    struct {
-		Input      int64 `toml:"input"`
-		Output     int64 `toml:"output"`
-		Reasoning  int64 `toml:"reasoning"`
-		CacheWrite int64 `toml:"cache_write"`
-		CacheRead  int64 `toml:"cache_read"`
-	} `toml:"usage"`
-	Count struct {
-		Executed int `toml:"executed"`
-		Rejected int `toml:"rejected"`
-		Errors   int `toml:"errors"`
-		OK       int `toml:"ok"`
-	} `toml:"tool_calls"`
-	Tools    []executedCall `toml:"tools"`
-	Rejected []rejectedCall `toml:"rejected_calls"`
-	At       string         `toml:"created_at"`
-}
-
-type executedCall struct {
-	Name    string         `toml:"name"`
-	Args    map[string]any `toml:"args"`
-	OK      bool           `toml:"ok"`
-	Preview string         `toml:"output_preview"`
-}
-
-type rejectedCall struct {
-	Name   string         `toml:"name"`
-	Args   map[string]any `toml:"args"`
-	Reason string         `toml:"reason"`
-}
-
-func (m metadata) text(u model.Usage) (string, error) {
-	m.Usage.Input, m.Usage.Output, m.Usage.Reasoning, m.Usage.CacheWrite, m.Usage.CacheRead = u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead
-	m.Count.Executed, m.Count.Rejected = len(m.Tools), len(m.Rejected)
-	for _, c := range m.Tools {
-		if c.OK {
-			m.Count.OK++
+// metadata returns the file about a session, as CodeScribe writes it since July 2026.
+func (s *sessionLog) metadata(facts LoopSummary, e history.Event) map[string]any {
+	failed := 0
+	for _, c := range s.calls {
+		if c["ok"] == false {
+			failed++
 		}
 	}
-	m.Count.Errors = m.Count.Executed - m.Count.OK
-	b, err := toml.Marshal(m)
-	return string(b), err
+	u := s.used
+	return map[string]any{"loop_index": s.round, "stop_reason": s.ended, "final_text_present": facts.missingAnswer() == "", "iterations": s.turn,
+		"duration_s": float64(e.Active-s.begun.Active) / 1000, "created_at": stamp(e.Time), "tools": s.calls, "rejected_calls": s.rejected,
+		"usage":      map[string]int64{"input": u.Input, "output": u.Output, "reasoning": u.Reasoning, "cache_write": u.CacheWrite, "cache_read": u.CacheRead},
+		"tool_calls": map[string]int{"executed": len(s.calls), "rejected": len(s.rejected), "errors": failed, "ok": len(s.calls) - failed}}
 }
 
 // object returns the arguments of a call in a form that TOML has; empty if they are not JSON.

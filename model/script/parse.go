@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -159,7 +160,7 @@ func (b *builder) add(s section) error {
 		}
 	}
 	if a.Error != nil && a.Error.Kind == "" {
-		return fmt.Errorf("an error needs a kind; write kind= and %s", oneOf(kinds()))
+		return fmt.Errorf("an error needs a kind; write kind= and %s", listed(kinds()))
 	}
 	r.Attempts = append(r.Attempts, a)
 	return nil
@@ -176,10 +177,8 @@ func (r *Reply) set(a *Attempt, w word, first bool) error {
 		return nil
 	case w.name == "when":
 		return errors.New("only the first attempt at a reply can have when")
-	case a.Error != nil:
-		return setError(a, w)
 	}
-	return setReply(a, w)
+	return a.set(w)
 }
 
 func (b *builder) addCall(words []word, body string) error {
@@ -189,7 +188,7 @@ func (b *builder) addCall(words []word, body string) error {
 	if len(words) == 0 || words[0].name != "" || words[0].value == "" {
 		return fmt.Errorf("a call must begin with the tool's name; write %q", "=== call read ===")
 	}
-	c := Call{Name: words[0].value, Args: body}
+	c := model.Call{Name: words[0].value, Args: body}
 	if body == "" {
 		c.Args = "{}"
 	}
@@ -213,68 +212,35 @@ func (b *builder) last() *Attempt {
 	return &attempts[len(attempts)-1]
 }
 
-func setError(a *Attempt, w word) (err error) {
-	switch w.name {
-	case "kind":
-		a.Error.Kind, err = parseKind(w.value)
-	case "status":
-		a.Error.Status, err = strconv.Atoi(w.value)
-	case "after":
-		a.Error.RetryAfter, err = parseDuration(w.value)
-	case "hint":
-		a.Error.Hint = w.value
-	case "delay":
-		a.Delay, err = parseDuration(w.value)
+func (a *Attempt) set(w word) (err error) {
+	usage := cmp.Or(a.Usage, &model.Usage{})
+	fields := map[string]any{"finish": &a.Finish, "detail": &a.Detail, "delay": &a.Delay, "input": &usage.Input, "output": &usage.Output,
+		"reasoning": &usage.Reasoning, "cache_read": &usage.CacheRead, "cache_write": &usage.CacheWrite}
+	known := "a reply; write finish, detail, delay, when, input, output, reasoning, cache_read or cache_write, with ="
+	if e := a.Error; e != nil {
+		fields = map[string]any{"kind": &e.Kind, "status": &e.Status, "after": &e.RetryAfter, "hint": &e.Hint, "delay": &a.Delay}
+		known = "an error; write kind, status, after, hint, delay or when with =, or last"
+	}
+	switch field := fields[w.name].(type) {
+	case *string:
+		*field = w.value
+	case *int:
+		*field, err = strconv.Atoi(w.value)
+	case *int64:
+		a.Usage = usage
+		*field, err = strconv.ParseInt(w.value, 10, 64)
+	case *time.Duration:
+		if *field, err = time.ParseDuration(w.value); *field < 0 {
+			err = errors.New("a duration is negative")
+		}
+	case *model.Finish:
+		*field, err = oneOf(finishes(), w)
+	case *model.Kind:
+		*field, err = oneOf(kinds(), w)
 	default:
-		err = fmt.Errorf("unknown attribute %q of an error; write kind, status, after, hint, delay or when with =, or last", w)
+		err = fmt.Errorf("unknown attribute %q of %s", w, known)
 	}
 	return err
-}
-
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if d < 0 {
-		return 0, errors.New("a duration is negative")
-	}
-	return d, err
-}
-
-func setReply(a *Attempt, w word) (err error) {
-	switch w.name {
-	case "finish":
-		a.Finish, err = parseFinish(w.value)
-	case "detail":
-		a.Detail = w.value
-	case "delay":
-		a.Delay, err = parseDuration(w.value)
-	default:
-		if a.Usage == nil {
-			a.Usage = &model.Usage{}
-		}
-		count := a.count(w.name)
-		if count == nil {
-			return fmt.Errorf("unknown attribute %q of a reply; write finish, detail, delay, when, input, output, "+
-				"reasoning, cache_read or cache_write, with =", w)
-		}
-		*count, err = strconv.ParseInt(w.value, 10, 64)
-	}
-	return err
-}
-
-func (a *Attempt) count(name string) *int64 {
-	switch name {
-	case "input":
-		return &a.Usage.Input
-	case "output":
-		return &a.Usage.Output
-	case "reasoning":
-		return &a.Usage.Reasoning
-	case "cache_read":
-		return &a.Usage.CacheRead
-	case "cache_write":
-		return &a.Usage.CacheWrite
-	}
-	return nil
 }
 
 func finishes() []model.Finish {
@@ -288,31 +254,19 @@ func kinds() []model.Kind {
 	}
 }
 
-func parseFinish(s string) (model.Finish, error) {
-	if f := model.Finish(s); slices.Contains(finishes(), f) {
-		return f, nil
+// Hyphens may replace spaces.
+func oneOf[T ~string](all []T, w word) (T, error) {
+	if one := T(strings.ReplaceAll(w.value, "-", " ")); slices.Contains(all, one) {
+		return one, nil
 	}
-	return "", fmt.Errorf("unknown finish %q; write %s", s, oneOf(finishes()))
+	return "", fmt.Errorf("unknown %s %q; write %s", w.name, w.value, listed(all))
 }
 
-// Hyphens may replace the spaces of a kind.
-func parseKind(s string) (model.Kind, error) {
-	if k := model.Kind(strings.ReplaceAll(s, "-", " ")); slices.Contains(kinds(), k) {
-		return k, nil
+func listed[T ~string](words []T) string {
+	var names []string
+	for _, w := range words {
+		names = append(names, strings.ReplaceAll(string(w), " ", "-"))
 	}
-	return "", fmt.Errorf("unknown kind %q; write %s", s, oneOf(kinds()))
-}
-
-func oneOf[T ~string](words []T) string {
-	var b strings.Builder
-	for i, w := range words {
-		switch {
-		case i == len(words)-1:
-			b.WriteString(" or ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(strings.ReplaceAll(string(w), " ", "-"))
-	}
-	return b.String()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -41,6 +41,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,7 +76,7 @@ type Reply struct {
 // Attempt is an error if Error is set, otherwise a reply.
 type Attempt struct {
 	Text   string
-	Calls  []Call
+	Calls  []model.Call // an empty ID becomes one with the numbers of the reply and the call
 	Finish model.Finish // empty means Calls if there are calls, otherwise Stop
 	Detail string
 	// Usage is the reported usage; nil means one token for every four bytes
@@ -84,10 +85,6 @@ type Attempt struct {
 	Error *model.Error
 	Delay time.Duration // wait before the response
 }
-
-// Call is a tool call. An empty ID becomes one with the numbers of the reply
-// and the call.
-type Call struct{ ID, Name, Args string }
 
 // New reads the script at path.
 func New(path string) (model.Model, error) {
@@ -124,11 +121,7 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 }
 
 func (s *Script) choose(req model.Request) (Reply, error) {
-	texts := userTexts(req)
-	question := ""
-	if len(texts) > 0 {
-		question = texts[len(texts)-1]
-	}
+	question := lastQuestion(req)
 	i, err := s.match(question, req.Seq)
 	switch {
 	case err != nil:
@@ -136,7 +129,11 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 	case i >= 0:
 		return s.Replies[i], nil
 	case req.Seq < 0 || req.Seq >= len(s.Replies):
-		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, s.cause(texts, req.Seq))
+		why := ""
+		if slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }) {
+			why = "; a reply with when answers every request that matches, and each takes a turn"
+		}
+		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, why)
 	case s.Replies[req.Seq].When != "":
 		return Reply{}, s.invalid("reply %d requires a request that matches %q, but the run sent %q",
 			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
@@ -162,26 +159,6 @@ func (s *Script) match(question string, seq int) (int, error) {
 	return found, nil
 }
 
-// A When may have matched more requests than its author expected. It is empty if no reply has a When. Only the requests of the
-// same conversation are known.
-func (s *Script) cause(texts []string, seq int) string {
-	n, index := 0, -1
-	for k := len(texts) - 2; k >= 0; k-- {
-		i, err := s.match(texts[k], seq-n-1)
-		if err != nil || i < 0 || n > 0 && i != index {
-			break
-		}
-		n, index = n+1, i
-	}
-	switch {
-	case n > 1:
-		return fmt.Sprintf("; the %d requests before it all matched the when of reply %d, which answers every request that matches", n, index+1)
-	case slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }):
-		return "; a reply with when answers every request that matches, and each takes a turn"
-	}
-	return ""
-}
-
 func (s *Script) invalid(format string, args ...any) error {
 	return &model.Error{
 		Kind:    model.Invalid,
@@ -189,10 +166,9 @@ func (s *Script) invalid(format string, args ...any) error {
 	}
 }
 
-// Tool results are included.
-func userTexts(req model.Request) []string {
-	var list []string
-	for _, m := range req.Messages {
+// It is the text of the last user message, with results of tools.
+func lastQuestion(req model.Request) string {
+	for _, m := range slices.Backward(req.Messages) {
 		if m.Role != model.User {
 			continue
 		}
@@ -204,9 +180,9 @@ func userTexts(req model.Request) []string {
 				texts = append(texts, p.Text)
 			}
 		}
-		list = append(list, strings.Join(texts, "\n"))
+		return strings.Join(texts, "\n")
 	}
-	return list
+	return ""
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -234,11 +210,8 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 		}
 	}
 	for i, c := range a.Calls {
-		call := model.Call(c)
-		if call.ID == "" {
-			call.ID = fmt.Sprintf("call_%d_%d", req.Seq+1, i+1)
-		}
-		r.Parts = append(r.Parts, model.Part{Call: &call})
+		c.ID = cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", req.Seq+1, i+1))
+		r.Parts = append(r.Parts, model.Part{Call: &c})
 	}
 	if r.Finish == "" {
 		r.Finish = model.Stop

@@ -16,7 +16,6 @@ package allow
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -78,33 +77,29 @@ const (
 // what it refuses, why, and what to do instead.
 func (l Lines) Check(line string) error {
 	same := func(always string) bool { return strings.TrimSpace(always) == strings.TrimSpace(line) }
-	switch {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\u200d' }
+	switch { // what the shell, the user and this package could understand differently
 	case strings.TrimSpace(line) == "":
 		return errors.New("empty command")
 	case slices.ContainsFunc(l.Always, same):
 		return nil
-	}
-	if err := readable(line); err != nil || l.Programs == nil && !l.ReadOnly {
-		return err
+	case len(line) > maxLine:
+		return refuse("a line of more than 64 KiB", "it is too long for the shell", "write a file with the write tool")
+	case !utf8.ValidString(line):
+		return refuse("bytes that are not UTF-8", "programs read them differently", "write the line in UTF-8")
+	case strings.ContainsFunc(line, hidden):
+		r, _ := utf8.DecodeRuneInString(line[strings.IndexFunc(line, hidden):])
+		return refuse(fmt.Sprintf("the character %U", r), "it is invisible or looks like another character", "use plain characters")
+	case l.Programs == nil && !l.ReadOnly:
+		return nil
 	}
 	file, err := parseLine(line)
 	if err != nil {
 		return err
 	}
-	return (&checker{Lines: l}).file(file)
-}
-
-// The shell, the user and this package could understand such a line differently.
-func readable(line string) error {
-	switch {
-	case len(line) > maxLine:
-		return refuse("a line of more than 64 KiB", "it is too long for the shell", "write a file with the write tool")
-	case !utf8.ValidString(line):
-		return refuse("bytes that are not UTF-8", "programs read them differently", "write the line in UTF-8")
-	}
-	for _, r := range line {
-		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\u200d' {
-			return refuse(fmt.Sprintf("the character %U", r), "it is invisible or looks like another character", "use plain characters")
+	for _, s := range file.Stmts {
+		if err := (&checker{Lines: l}).statement(s, false); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -125,29 +120,7 @@ func parseLine(line string) (*syntax.File, error) {
 }
 
 func refuse(what, why, instead string) error {
-	return fmt.Errorf("not allowed: %s: %s; %s", clipped(what), why, instead)
-}
-
-func clipped(text string) string {
-	const limit = 200
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
+	return fmt.Errorf("not allowed: %.200s: %s; %s", what, why, instead)
 }
 
 const deletion = "leave the files, and name those to delete in your answer"
-
-func (l Lines) unlistedError(name string) error {
-	if name == "rm" {
-		return refuse(name, "it is not listed, and no tool deletes files", deletion)
-	}
-	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
-	switch {
-	case slices.Contains(l.Programs, path.Base(name)):
-		text += "; run programs by their name in the list, not by another path"
-	case strings.Contains(name, "/"):
-		text += "; the project's own programs are not run, unless they are named here"
-	}
-	return errors.New(text)
-}

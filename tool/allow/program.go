@@ -2,6 +2,7 @@ package allow
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -15,14 +16,14 @@ import (
 type program struct {
 	names    string
 	operands operands
-	first    string // options that contain the pattern or script instead of the first operand
 	text     string // options that take a value which is not a path
-	refuse   string // refused options, which run programs or use files that the line does not show
+	refuse   string // options that are refused without walls: they run programs, use files that the line does not show, or say what the operands are
+	always   bool   // they are refused where walls hold, too
 	why      string // why they are refused; empty means the usual reason
 	instead  string // what to do instead; empty means to leave the option out
 	free     string // an expression for all arguments with which the program may run although it is not listed
 	walls    bool   // the program is refused without walls
-	skip     int    // number of operands before the command that the program runs
+	words    bool   // options are whole words, as those of find
 }
 
 // operands is the kind of a program's operands.
@@ -54,25 +55,26 @@ var programs = []program{
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter"},
 	{names: "date", text: "d date"},
 	{names: "echo expr basename dirname seq sleep which type tr kill", operands: text},
-	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
-		refuse: "-ok -okdir -execdir -files0-from -fprint -fprint0 -fprintf -fls", instead: "run the program on the names that find prints, in a call of its own",
+	{names: "find", words: true, text: "name iname path ipath wholename iwholename regex iregex lname ilname printf perm user group newermt",
+		refuse: "ok okdir exec execdir files0-from fprint fprint0 fprintf fls", instead: "run the program on the names that find prints, in a call of its own",
 		why: "it runs programs where no walls hold, waits for an answer, works in other directories, or uses files that the line does not show"},
-	{names: "grep egrep fgrep", operands: script, first: "e f regexp file", text: "e regexp"},
-	{names: "awk gawk mawk nawk", operands: script, first: "f file", text: "F v field-separator assign", walls: true},
+	{names: "grep egrep fgrep", operands: script, text: "e regexp A B C m", refuse: "e f regexp file"},
+	{names: "awk gawk mawk nawk", operands: script, text: "F v field-separator assign", walls: true},
 	{names: "bash sh dash zsh ksh node perl ruby lua php python pypy", operands: interpreter},
 	{names: "printf", operands: text, refuse: "v", why: "it sets a variable", instead: "write NAME=VALUE"},
-	{names: "rg", operands: script, first: "e f regexp file files type-list", text: "e g r E regexp glob iglob replace encoding",
-		refuse: "z pre hostname-bin search-zip"},
-	{names: "sed gsed", operands: script, first: "e expression", text: "e expression",
-		refuse: "i I f in-place file", why: "it changes files, or reads its script from one", instead: "change files with the edit tool, where you have it"},
+	{names: "rg", operands: script, text: "e g r E A B C m regexp glob iglob replace encoding",
+		refuse: "e f regexp file files z pre hostname-bin search-zip"},
+	{names: "rm", refuse: "r R d recursive dir", always: true, why: "it deletes what the line does not name", instead: "name the files"},
+	{names: "sed gsed", operands: script, text: "e expression",
+		refuse: "i I e f in-place expression file", why: "no walls hold here, and hone reads only one script, the first operand", instead: "write one script, with ; between commands, and change files with the edit tool"},
 	{names: "sort", text: "t k field-separator key", refuse: "o output compress-program files0-from"},
 	{names: "stat", text: "c format printf"},
-	{names: "tail", refuse: "f F follow retry", why: "it waits for more output and never ends", instead: "leave it out to print what the file contains now"},
+	{names: "tail", refuse: "f F follow retry", always: true, why: "it waits for more output and never ends", instead: "leave it out to print what the file contains now"},
 	{names: "test [", refuse: "v R", why: "the shell can run a command in its operand"},
 	{names: "wc du", refuse: "files0-from"},
 
 	{names: "git-blame git-annotate", text: "L date", refuse: gitRefuse},
-	{names: "git-grep", operands: script, first: "e f", text: "e", refuse: gitRefuse},
+	{names: "git-grep", operands: script, text: "e A B C m", refuse: "e f " + gitRefuse},
 	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files git-commit git-tag git-stash " +
 		"git-status git-ls-files git-ls-tree git-cat-file git-rev-parse git-branch git-describe git-name-rev git-merge-base git-for-each-ref git-show-ref " +
 		"git-check-ignore git-count-objects git-version git-add git-rm git-mv git-restore git-checkout git-switch git-reset git-clean git-apply",
@@ -83,7 +85,7 @@ var programs = []program{
 		refuse: "S C a split-string chdir argv0 block-signal default-signal ignore-signal"},
 	{names: "nice ionice stdbuf", operands: command, text: "n c p i o e adjustment class classdata pid input output error"},
 	{names: "nohup setsid builtin time", operands: command},
-	{names: "timeout chrt taskset", operands: command, text: "k s kill-after signal", skip: 1},
+	{names: "timeout", operands: command, text: "k s kill-after signal"},
 	{names: "xargs", operands: command, text: "I replace d E delimiter eof a n L P s arg-file max-args max-lines max-procs max-chars", walls: true},
 	{names: "eval exec alias trap enable mapfile getopts declare sudo su script ssh crontab at less more man vi vim ed nano emacs top", walls: true},
 }
@@ -107,13 +109,11 @@ func (c *checker) run(name string, args []arg) error {
 	}
 	switch {
 	case name == "find":
-		return c.find(args)
+		return c.find(p, args)
 	case name == "git":
 		return c.git(args)
-	case name == "rm" && !slices.Contains(c.Programs, name):
-		p.refuse, p.why, p.instead = "r R d recursive dir", "it deletes what the line does not name", "name the files"
-	case c.Walled && !c.ReadOnly && strings.HasSuffix(name, "sed"):
-		p.why = ""
+	case name == "rm" && slices.Contains(c.Programs, name):
+		p.refuse = ""
 	}
 	return c.known(name, p, args)
 }
@@ -125,14 +125,11 @@ func (c *checker) isFree(p program, name string, args []arg) bool {
 	if p.free == "" || strings.Contains(name, "/") || name == "cargo" && !c.Walled {
 		return false
 	}
-	line := ""
+	var line []string
 	for _, a := range args {
-		if !a.plain() && p.free != `.*` {
-			return false
-		}
-		line += " " + a.text
+		line = append(line, a.text)
 	}
-	return regexp.MustCompile(`^(?:` + p.free + `)$`).MatchString(strings.TrimPrefix(line, " "))
+	return regexp.MustCompile(`^(?:` + p.free + `)$`).MatchString(strings.Join(line, " "))
 }
 
 // The list must contain the name that the line uses.
@@ -141,45 +138,47 @@ func (c *checker) listed(name string) error {
 	if strings.Contains(name, "/") {
 		same = func(p string) bool { return strings.Contains(p, "/") && path.Clean(p) == path.Join(c.at, name) }
 	}
-	if name == "rm" && c.Walled && !c.ReadOnly { // of files that it names
+	hint := ""
+	switch {
+	case slices.ContainsFunc(c.Programs, same) && !c.outside(name), name == "rm" && c.Walled && !c.ReadOnly: // of files that it names
 		return nil
+	case name == "rm":
+		return refuse(name, "it is not listed, and no tool deletes files", deletion)
+	case slices.Contains(c.Programs, path.Base(name)):
+		hint = "; run programs by their name in the list, not by another path"
+	case strings.Contains(name, "/"):
+		hint = "; the project's own programs are not run, unless they are named here"
 	}
-	if !slices.ContainsFunc(c.Programs, same) || c.outside(name) {
-		return c.unlistedError(name)
-	}
-	return nil
+	return fmt.Errorf("command not allowed: '%.200s' (allowed: %s)%s", name, strings.Join(c.Programs, ", "), hint)
 }
 
 // Such a program only needs its row of the table.
 func (c *checker) known(name string, p program, args []arg) error {
-	if c.Walled && p.why == "" {
-		p.refuse = "" // what it hides passes
+	if c.Walled && !p.always {
+		p.refuse = ""
 	}
+	leading := func(a arg) bool { return a.glob && strings.ContainsAny(a.text[:1], "*?[") }
 	switch {
+	case p.refuse != "" && !c.Walled && slices.ContainsFunc(args, leading):
+		return refuse("a pattern that begins with *, ? or [ here", "it can match a file name that looks like an option", "write ./ before it, or quote it if it does not stand for file names")
 	case p.walls && !c.Walled:
 		return refuse(name, "the line does not show what it does, and no walls hold here", "use grep, sed, cut, sort or the read tool")
 	case p.operands == interpreter && !c.Walled && (len(args) == 0 || strings.HasPrefix(args[0].text, "-") && args[0].text != "-m"):
 		return refuse(name+" with a program in its arguments or its input", "no walls hold here", "write the program into a file, and run "+name+" FILE")
-	case p.operands == interpreter:
-		return c.paths(args)
 	}
-	rest, scripts, err := c.parse(name, p, args)
+	rest, err := c.parse(name, p, args)
 	switch {
-	case err != nil || p.operands == text:
+	case err != nil || p.operands == text || len(rest) == 0:
 		return err
 	case p.operands == command:
-		return c.wrapped(name, rest, p.skip)
-	}
-	for _, a := range scripts {
-		if !c.Walled && strings.HasSuffix(name, "sed") && (a.glob || !plainSed.MatchString(a.text)) {
-			return refuse("the "+name+" script "+a.text, "it can run programs or use other files, and no walls hold here", "use addresses with p, d and q, and s/…/…/ without brackets and backslashes")
+		return c.wrapped(name, rest)
+	case p.operands == script:
+		if sed := strings.HasSuffix(name, "sed"); sed && !c.Walled && (rest[0].glob || !plainSed.MatchString(rest[0].text)) {
+			return refuse("the "+name+" script "+rest[0].text, "it can run programs or use other files, and no walls hold here", "use addresses with p, d and q, and s/…/…/ without brackets and backslashes")
 		}
+		rest = rest[1:]
 	}
-	return c.paths(rest)
-}
-
-func (c *checker) paths(args []arg) error {
-	for _, a := range args {
+	for _, a := range rest {
 		if err := c.path(a); err != nil {
 			return err
 		}
@@ -188,136 +187,97 @@ func (c *checker) paths(args []arg) error {
 }
 
 // A long name may be abbreviated, as most programs allow.
-func match(list, name string) bool {
+func (p program) has(list, name string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(full string) bool {
-		return full == name || len(name) > 1 && len(full) > 1 && strings.HasPrefix(full, name)
+		return full == name || !p.words && len(name) > 1 && len(full) > 1 && strings.HasPrefix(full, name)
 	})
 }
 
-var digits = lazyregexp.New(`^[0-9]+$`)
-
-// parse separates operands from patterns and scripts, and checks options.
-func (c *checker) parse(name string, p program, args []arg) (operands, scripts []arg, err error) {
-	wanted := p.operands == script // and the script is still to come
+// parse returns the operands, and checks options: -n, -rn, -n5, --name and --name=value.
+func (c *checker) parse(name string, p program, args []arg) (operands []arg, err error) {
 	for len(args) > 0 {
 		a := args[0]
 		args = args[1:]
 		switch {
-		case p.refuse != "" && c.couldBeOption(a):
-			return nil, nil, leadingPattern(a)
 		case a.text == "--":
-			operands, args = append(operands, args...), nil
-		case strings.HasPrefix(a.text, "-") && a.text != "-":
-			option, value, takes, err := c.option(name, p, a)
-			if err != nil {
-				return nil, nil, err
-			}
-			if takes && value == "" && len(args) > 0 {
-				value, args = args[0].text, args[1:]
-			}
-			if match(p.first, option) {
-				if wanted = false; takes {
-					scripts = append(scripts, arg{text: value})
-				}
-			}
+			return append(operands, args...), nil
+		case strings.HasPrefix(a.text, "-") && a.text != "-" && p.operands != interpreter:
 		case p.operands == command: // the options that follow are not its own
-			return append([]arg{a}, args...), nil, nil
+			return append([]arg{a}, args...), nil
 		default:
 			operands = append(operands, a)
+			continue
 		}
-	}
-	for i, a := range operands {
-		if wanted && !digits.MatchString(a.text) { // which are of an option before
-			return slices.Delete(operands, i, i+1), append(scripts, a), nil
+		option, _, attached := strings.Cut(strings.TrimLeft(a.text, "-"), "=")
+		options := []string{option}
+		if !strings.HasPrefix(a.text, "--") && !p.words {
+			options = strings.Split(a.text[1:], "")
 		}
-	}
-	return operands, scripts, nil
-}
-
-func (c *checker) couldBeOption(a arg) bool {
-	return !c.Walled && a.glob && strings.ContainsAny(a.text[:1], "*?[")
-}
-
-func leadingPattern(a arg) error {
-	return refuse("the pattern "+a.text+" here", "it can match a file name that looks like an option", "write ./"+a.text+", or quote it if it does not stand for file names")
-}
-
-// a is -n, -rn, -n5, --name or --name=value. takes means that its last option takes a text, which is value if it is attached.
-func (c *checker) option(name string, p program, a arg) (option, value string, takes bool, err error) {
-	long, isLong := strings.CutPrefix(a.text, "--")
-	options := strings.Split(strings.TrimLeft(a.text, "-"), "")
-	if isLong {
-		option, value, _ = strings.Cut(long, "=")
-		options = []string{option}
-	}
-	for i, o := range options {
-		if match(p.refuse, o) {
-			return "", "", false, refuse(name+" "+a.text, cmp.Or(p.why, "this option runs programs or uses files that the line does not show"), cmp.Or(p.instead, "leave it out"))
-		}
-		if option = o; match(p.text, o) {
-			if !isLong {
-				value = strings.Join(options[i+1:], "")
+		isPath := p.operands != text
+		for i, o := range options {
+			if p.has(p.refuse, o) {
+				return nil, refuse(name+" "+a.text, cmp.Or(p.why, "hone does not check what this option does, and no walls hold here"), cmp.Or(p.instead, "leave it out"))
 			}
-			return option, value, true, nil
+			if p.has(p.text, o) {
+				if isPath = false; i == len(options)-1 && !attached && len(args) > 0 {
+					args = args[1:]
+				}
+				break
+			}
 		}
-		if match(p.first, o) { // a file
-			break
+		if isPath {
+			if err := c.path(a); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if p.operands == text {
-		return option, "", false, nil
-	}
-	return option, "", false, c.path(a)
+	return operands, nil
 }
 
-// The command starts after skip of the program's operands.
-func (c *checker) wrapped(name string, rest []arg, skip int) error {
-	for name == "env" && len(rest) > 0 && (rest[0].text == "-" || strings.Contains(rest[0].text, "=")) {
-		if rest[0].text != "-" && !c.Walled {
-			return refuse("env "+rest[0].text, "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
+var amount = lazyregexp.New(`^[0-9.]+[smhd]?$`)
+
+// The command starts after the variables of env and the time limit of timeout.
+func (c *checker) wrapped(name string, rest []arg) error {
+	for len(rest) > 0 && (rest[0].text == "-" || strings.Contains(rest[0].text, "=") || amount.MatchString(rest[0].text)) {
+		if strings.Contains(rest[0].text, "=") && !c.Walled {
+			return refuse(name+" "+rest[0].text, "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
 		}
 		rest = rest[1:]
 	}
 	switch {
-	case len(rest) <= skip:
+	case len(rest) == 0:
 		return nil
-	case !rest[skip].plain(), skip > 0 && !rest[0].plain():
+	case !rest[0].plain():
 		return refuse(name+" without a program", "the line does not show what it runs", "write the name of the program after "+name)
-	case rest[skip].text == "cd":
+	case rest[0].text == "cd":
 		return refuse(name+" cd", "hone could not check later paths", "write cd DIR as a separate command")
 	}
-	return c.run(rest[skip].text, rest[skip+1:])
+	return c.run(rest[0].text, rest[1:])
 }
 
-func (c *checker) find(args []arg) error {
-	p := row("find")
-	listed := func(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
+// The command of -exec goes on to ; or {} +.
+func (c *checker) find(p program, args []arg) error {
+	var rest []arg
 	for i := 0; i < len(args); i++ {
-		a, err := args[i], error(nil)
+		var err error
 		switch {
-		case c.couldBeOption(a):
-			err = leadingPattern(a)
-		case listed(p.refuse, a.text), a.text == "-exec" && !c.Walled:
-			err = refuse("find "+a.text, p.why, p.instead)
-		case a.text == "-exec": // which goes on to ; or {} +
+		case args[i].text == "-exec" && c.Walled:
 			end := i + 1
 			for end < len(args) && args[end].text != ";" && (args[end].text != "+" || args[end-1].text != "{}") {
 				end++
 			}
-			err = c.wrapped("find -exec", args[i+1:min(end, len(args))], 0)
+			err = c.wrapped("find -exec", args[i+1:min(end, len(args))])
 			i = end
-		case a.text == "-delete":
+		case args[i].text == "-delete":
 			err = c.deletes("find -delete")
-		case listed(p.text, a.text) && i+1 < len(args) && !args[i+1].glob:
-			i++
 		default:
-			err = c.path(a)
+			rest = append(rest, args[i])
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.known("find", p, rest)
 }
 
 // Commands that are not in the table are refused, because an alias can run any program.
@@ -344,22 +304,16 @@ func (c *checker) git(args []arg) error {
 	if p.names == "" {
 		return refuse("git "+name, "hone cannot check that it stays in this repository", "use status, diff, log, show, add, commit or a similar command")
 	}
-	if err := c.gitDeletes(name, args[1:]); err != nil {
-		return err
-	}
-	return c.known("git "+name, p, args[1:])
-}
-
-// No undo restores what the user may have stashed.
-func (c *checker) gitDeletes(name string, args []arg) error {
 	has := func(word string) bool { return slices.ContainsFunc(args, func(a arg) bool { return a.text == word }) }
 	switch {
-	case name == "stash" && (has("drop") || has("clear")):
+	case name == "stash" && (has("drop") || has("clear")): // which no undo restores
 		return refuse("git stash drop and clear", "the user may have stashed it", "leave the stash, or use git stash pop")
 	case name == "clean", name == "rm" && !has("--cached"):
-		return c.deletes("git " + name)
+		if err := c.deletes("git " + name); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.known("git "+name, p, args[1:])
 }
 
 func (c *checker) deletes(what string) error {

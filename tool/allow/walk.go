@@ -3,7 +3,6 @@ package allow
 import (
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -13,66 +12,55 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// checker checks one line, part by part, in its order.
+// checker checks one statement, part by part, in its order.
 type checker struct {
 	Lines
-	at string // where the line is, below Dir; empty if it is in Dir
+	at string // where it is by then, below Dir; empty if it is in Dir
 }
 
-func (c *checker) file(file *syntax.File) error {
-	for _, s := range file.Stmts {
-		c.at = ""
-		chain := chained(s)
-		for n := range syntax.Preorder(s) {
-			if err := c.node(n, chain); err != nil {
-				return err
-			}
+// followed says that others run only if the statement succeeds: what follows a cd is where it leads.
+func (c *checker) statement(s *syntax.Stmt, followed bool) error {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.AndStmt && !s.Background {
+		if err := c.statement(b.X, true); err != nil {
+			return err
+		}
+		return c.statement(b.Y, followed)
+	}
+	for n := range syntax.Preorder(s) {
+		if err := c.node(n, followed && n == s.Cmd && !s.Negated); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// chained are the commands of a statement after which others run only if they succeeded: what follows a cd among them is where it leads.
-func chained(s *syntax.Stmt) map[syntax.Node]bool {
-	chain, followed := map[syntax.Node]bool{}, false
-	for {
-		b, ok := s.Cmd.(*syntax.BinaryCmd)
-		if !ok || b.Op != syntax.AndStmt {
-			chain[s.Cmd] = followed && !s.Negated
-			return chain
-		}
-		chain[b.Y.Cmd] = followed && !b.Y.Negated
-		s, followed = b.X, true
-	}
-}
-
-func (c *checker) node(n syntax.Node, chain map[syntax.Node]bool) error {
+func (c *checker) node(n syntax.Node, followed bool) error {
 	if r, ok := n.(*syntax.Redirect); ok {
 		return c.redirect(r)
 	}
 	if c.Programs == nil {
 		return nil
 	}
-	if !c.Walled && dynamic(n) {
-		return refuse(shellText(n), "no walls hold here, and the line does not show what stands for it", "write the text itself; if a command prints it, run that in a call of its own first")
-	}
+	hidden := false
 	switch n := n.(type) {
 	case *syntax.Stmt:
 		if n.Background || n.Coprocess || n.Disown {
 			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
 		}
 	case *syntax.CallExpr:
-		return c.call(n, chain[n])
-	case *syntax.ForClause, *syntax.TestClause, *syntax.DeclClause, *syntax.ArithmCmd, *syntax.LetClause, *syntax.FuncDecl, *syntax.CoprocClause:
-		_, function := n.(*syntax.FuncDecl)
-		if _, job := n.(*syntax.CoprocClause); function || job || !c.Walled {
-			return refuse(shellText(n), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
-		}
+		return c.call(n, followed)
+	case *syntax.ForClause, *syntax.TestClause, *syntax.DeclClause, *syntax.ArithmCmd, *syntax.LetClause:
+		hidden = !c.Walled
+	case *syntax.FuncDecl, *syntax.CoprocClause:
+		hidden = true
+	}
+	if hidden {
+		return refuse(shellText(n), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
 	}
 	return nil
 }
 
-func (c *checker) call(call *syntax.CallExpr, chained bool) error {
+func (c *checker) call(call *syntax.CallExpr, followed bool) error {
 	if len(call.Assigns) > 0 && !c.Walled {
 		return refuse("setting "+shellText(call.Assigns[0]), "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
 	}
@@ -81,28 +69,32 @@ func (c *checker) call(call *syntax.CallExpr, chained bool) error {
 	}
 	var args []arg
 	for _, w := range call.Args {
-		args = append(args, word(w))
-		if a := args[len(args)-1]; a.glob {
+		a := word(w)
+		if a.dynamic && !c.Walled {
+			return refuse(shellText(w), "no walls hold here, and the line does not show what stands for it", "write the text itself; if a command prints it, run that in a call of its own first")
+		}
+		if a.glob {
 			if err := c.path(a); err != nil {
 				return err
 			}
 		}
+		args = append(args, a)
 	}
 	switch {
 	case !args[0].plain():
 		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the program's name")
 	case args[0].text == "cd":
-		return c.cd(args[1:], chained)
+		return c.cd(args[1:], followed)
 	}
 	return c.run(args[0].text, args[1:])
 }
 
 // Where a cd fails, what follows uses other files: without walls it must not run then.
-func (c *checker) cd(args []arg, chained bool) error {
+func (c *checker) cd(args []arg, followed bool) error {
 	if len(args) != 1 || args[0].glob || args[0].text == "" && !args[0].dynamic || strings.HasPrefix(args[0].text, "-") {
 		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
 	}
-	if !chained && !c.Walled {
+	if !followed && !c.Walled {
 		return refuse("cd without &&", "it may fail, and no walls hold here", "write cd DIR && COMMAND")
 	}
 	return c.enter(args[0])
@@ -136,10 +128,8 @@ func (c *checker) redirect(r *syntax.Redirect) error {
 		return nil // data
 	case file.glob || file.dynamic && !c.Walled:
 		return refuse("a redirect to a pattern", "it does not name one file", "write the name of the file")
-	case r.Op != syntax.RdrIn && c.closed(file.text):
+	case r.Op != syntax.RdrIn && (closed.MatchString(c.relative(file.text)) || caches.MatchString(file.text)):
 		return refuse("a redirect to "+file.text, "commands may not change this directory", "leave it unchanged")
-	case r.Op != syntax.RdrIn && caches.MatchString(file.text):
-		return refuse("a redirect to "+file.text, "it leads outside the working directory, to a cache that is only read", "use a relative path inside it")
 	}
 	return c.path(file)
 }
@@ -153,32 +143,21 @@ type arg struct {
 // The text is exactly what the program receives.
 func (a arg) plain() bool { return !a.glob && !a.dynamic }
 
-func dynamic(n syntax.Node) bool {
-	switch n := n.(type) {
-	case *syntax.ParamExp:
-		return !n.Short || n.Param.Value != "?" // that is a number
-	case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
-		return true
-	case *syntax.DblQuoted:
-		return n.Dollar
-	case *syntax.Word:
-		literal := ""
-		for _, part := range n.Parts {
-			if lit, ok := part.(*syntax.Lit); ok {
-				literal += lit.Value
-			}
-		}
-		return braces.MatchString(literal)
-	}
-	return false
-}
-
-var braces = lazyregexp.New(`\{.*(,|\.\.).*\}`)
-
 func word(w *syntax.Word) arg {
-	for n := range syntax.Preorder(w) {
-		if dynamic(n) {
+	apart := *w
+	syntax.SplitBraces(&apart)
+	for n := range syntax.Preorder(&apart) {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.BraceExp:
 			return arg{dynamic: true}
+		case *syntax.ParamExp:
+			if !n.Short || n.Param.Value != "?" { // that is a number
+				return arg{dynamic: true}
+			}
+		case *syntax.DblQuoted:
+			if n.Dollar {
+				return arg{dynamic: true}
+			}
 		}
 	}
 	fields, err := expand.Fields(expansion, w)
@@ -220,36 +199,27 @@ func (c *checker) path(a arg) error {
 // caches matches paths in what package managers have installed.
 var caches = lazyregexp.New(`/(?:pkg/mod|node_modules|site-packages|dist-packages|\.cargo/registry|\.m2/repository)(?:/|$)`)
 
+// closed matches paths in directories that the model may not change (ruling G5).
+var closed = lazyregexp.New(`(?i)(?:^|/)\.(?:git|hone|codescribe)(?:/|$)`)
+
 // A path elsewhere stays absolute.
 func (c *checker) relative(p string) string {
 	p = filepath.ToSlash(p)
 	if !path.IsAbs(p) && filepath.VolumeName(p) == "" {
 		return path.Join(c.at, p)
 	}
-	if p = path.Clean(p); within(c.Dir, p) {
-		return strings.TrimPrefix(p[len(path.Clean(filepath.ToSlash(c.Dir))):], "/")
+	if below, err := filepath.Rel(c.Dir, p); err == nil && filepath.IsLocal(below) {
+		return filepath.ToSlash(below)
 	}
-	return p
+	return path.Clean(p)
 }
 
 func (c *checker) outside(p string) bool {
 	r := c.relative(p)
 	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
-		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r)))
+		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || strings.HasPrefix(r+"/", "/tmp/")))
 	}
 	return r == ".." || strings.HasPrefix(r, "../") || strings.HasPrefix(p, "~")
-}
-
-func within(dir, p string) bool {
-	dir = path.Clean(filepath.ToSlash(dir))
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// The model may not change these directories (ruling G5).
-func (c *checker) closed(p string) bool {
-	return slices.ContainsFunc(strings.Split(strings.ToLower(c.relative(p)), "/"), func(part string) bool {
-		return part == ".git" || part == ".hone" || part == ".codescribe"
-	})
 }
 
 var (

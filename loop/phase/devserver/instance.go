@@ -63,15 +63,6 @@ type Started struct {
 	history.Report
 }
 
-// Start starts the server. It stops the one that this Instance may have started
-// before.
-func (g *Instance) Start(ctx context.Context) (Started, error) {
-	if err := g.Stop(); err != nil {
-		return Started{}, err
-	}
-	return g.start(ctx)
-}
-
 func (g *Instance) ensureUp(ctx context.Context) error {
 	g.mu.Lock()
 	up := g.up != nil
@@ -80,7 +71,7 @@ func (g *Instance) ensureUp(ctx context.Context) error {
 		return nil
 	}
 	before := g.countRecorded(history.Up) > 0
-	got, err := g.start(ctx)
+	got, err := g.Start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
 			Next: hone.Next{First: "read " + Log, Verb: hone.Resume}}
@@ -104,7 +95,8 @@ func (g *Instance) countRecorded(what string) (n int) {
 	return n
 }
 
-func (g *Instance) start(ctx context.Context) (Started, error) {
+// Start starts the server, which must be down.
+func (g *Instance) Start(ctx context.Context) (Started, error) {
 	c, err := g.hooks.startConductor(g.ctx)
 	if err != nil {
 		return Started{}, err
