@@ -47,7 +47,18 @@ func (t *talk) runCalls(ctx context.Context, parts []model.Part, calls []model.C
 			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(called), Failed: c.result.Failed}})
 	}
 	t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}, answers))
+	if t.endsWith(planned) {
+		t.Ended = EndedAnswer
+		return nil
+	}
 	return t.noteFailures(ctx, t.Calls[len(t.Calls)-len(planned):])
+}
+
+// A check that passes ends the session if the last call asks for that. The model would be asked once more for what its reply has said.
+func (t *talk) endsWith(calls []*pendingCall) bool {
+	said := strings.TrimSpace(reply.Answer(t.Reply.Text(), nil))
+	return calls[len(calls)-1].result.Ends && said != "" && (t.role.Answered == nil || t.role.Answered(said) == "") &&
+		!slices.ContainsFunc(calls, func(c *pendingCall) bool { return c.result.Failed })
 }
 
 type pendingCall struct {

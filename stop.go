@@ -100,9 +100,9 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	case errors.As(err, &usage) && !transient.Is(err):
 		return &Stop{Kind: KindUsage, Why: usage.Why, Next: usage.resume()}
 	case errors.As(err, &room) && r.Past().Replies() == 0:
-		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
+		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: room.Next()}
 	case room != nil:
-		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
+		return &Stop{Kind: KindContext, Why: room.Error(), Next: room.Next()}
 	case errors.As(err, new(*objects.MissingError)) && !transient.Is(err):
 		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
 			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: &Next{Verb: NewRun, Remark: "which leaves the files as they are"}}}

@@ -488,3 +488,43 @@ func TestUnreadFileInACall(t *testing.T) {
 	}
 	p.replays(t, dir)
 }
+
+// The last call of a reply may end the session, if the reply has a text and all of its calls succeeded.
+func TestTalkEndsWithACall(t *testing.T) {
+	check := tool.Tool{Spec: model.Spec{Name: "check", Schema: json.RawMessage(`{"type":"object"}`)}, RunsCommands: true,
+		Run: func(context.Context, tool.Input) (tool.Result, error) {
+			return tool.Result{Text: "passes", Ends: true}, nil
+		}}
+	with := func(text string, reply model.Reply) model.Reply {
+		reply.Parts = append([]model.Part{{Text: text}}, reply.Parts...)
+		return reply
+	}
+	answered := text("nothing is left")
+	for name, tt := range map[string]struct {
+		reply model.Reply
+		turns int
+	}{
+		"with a text":         {with("a was wrong; I changed it", calls("look", "{}", "check", "{}")), 1},
+		"without a text":      {calls("check", "{}"), 2},
+		"reasoning alone":     {with("<think>it will pass</think>", calls("check", "{}")), 2},
+		"not the last call":   {with("a was wrong", calls("check", "{}", "look", "{}")), 2},
+		"another call failed": {with("a was wrong", calls("edit", "{}", "check", "{}")), 2},
+	} {
+		talk, m := converse(t, t.TempDir(), handy(nil, echo(), check), tt.reply, answered)
+		if talk.Ended != hone.EndedAnswer || talk.Turns != tt.turns || len(m.requests) != tt.turns {
+			t.Errorf("%s: it ended with %s after %d turns", name, talk.Ended, talk.Turns)
+		}
+	}
+	role := handy(nil, check)
+	role.Answered = func(said string) string {
+		if strings.HasPrefix(said, "STATUS") {
+			return ""
+		}
+		return "give a status"
+	}
+	for said, turns := range map[string]int{"STATUS: COMPLETE": 1, "done": 2} {
+		if talk, _ := converse(t, t.TempDir(), role, with(said, calls("check", "{}")), text("STATUS: COMPLETE")); talk.Turns != turns {
+			t.Errorf("%s: %d turns", said, talk.Turns)
+		}
+	}
+}

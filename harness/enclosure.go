@@ -49,7 +49,11 @@ func (w *Walls) DeniedNotes(dir, output string) map[string]string {
 
 // Landlock does not hide secret files.
 func (w *Walls) deniedCommand(dir string) denied.Command {
-	c := denied.Command{Policy: w.policy, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
+	workspace := w.Root
+	if w.session != nil {
+		workspace = w.session.Dir
+	}
+	c := denied.Command{Policy: w.policy, Workspace: workspace, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
 	if w.Grade().Wall != sandbox.Landlock {
 		c.Secrets = w.secretFiles.Files
 	}

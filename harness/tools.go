@@ -48,22 +48,23 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if line := s.loop.Shared().Check; line != "" && !set.ReadOnly && set.Dir == "" {
 		c := s.commandConfig(line, tree)
 		b.Lines.Always, b.CheckTimeout = append(slices.Clip(b.Lines.Always), line), c.Limit()
-		b.Verdict = func(ran string) func(sandbox.Result) (string, bool) {
+		b.Verdict = func(ran string) func(sandbox.Result) tool.Verdict {
 			if ran != line {
-				return func(sandbox.Result) (string, bool) { return "", false }
+				return func(sandbox.Result) (v tool.Verdict) { return v }
 			}
 			read := c.Begin()
 			judges, err := s.run.ChangedJudges()
-			return func(r sandbox.Result) (string, bool) {
+			return func(r sandbox.Result) tool.Verdict {
 				found, old, failed := s.run.New(read(r))
-				text, all := verdict(found)
-				if text == passes && old > 0 {
-					text = "nothing is new, so the check counts as passed; " + render.Count(old, "finding") + " from before the run do not count"
+				v, sure := verdict(found), errors.Join(err, failed) == nil
+				v.Passed = v.Passed && sure && len(judges) == 0
+				if v.Text == passes && old > 0 {
+					v.Text = "nothing is new, so the check counts as passed; " + render.Count(old, "finding") + " from before the run do not count"
 				}
-				if err = errors.Join(err, failed); text == passes && err == nil && len(judges) > 0 {
-					text += " with the changes to " + render.Names(judges) + ", which is part of the check. hone also runs it without these changes. If it fails then, the user decides about them: use a right way without them if there is one; otherwise end, and say why they are right"
+				if v.Text == passes && sure && len(judges) > 0 {
+					v.Text += " with the changes to " + render.Names(judges) + ", which is part of the check. hone also runs it without these changes. If it fails then, the user decides about them: use a right way without them if there is one; otherwise end, and say why they are right"
 				}
-				return text, all
+				return v
 			}
 		}
 	}
@@ -76,16 +77,16 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 
 const passes = "the check passes"
 
-// It uses the words of the prompt (ruling S12). all is false if no reader understood the output.
-func verdict(found []check.Finding) (text string, all bool) {
+// It uses the words of the prompt (ruling S12). The output may say more if no reader understood it.
+func verdict(found []check.Finding) tool.Verdict {
 	blocking := check.BlockingOf(found)
 	switch {
 	case len(blocking) == 0:
-		return passes, true
+		return tool.Verdict{Text: passes, All: true, Passed: true}
 	case !slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.ID != "" }):
-		return "the check fails", false
+		return tool.Verdict{Text: "the check fails"}
 	}
-	return "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n"), true
+	return tool.Verdict{Text: "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n"), All: true}
 }
 
 // treeKey is the part of a Toolset that its tree depends on.

@@ -26,12 +26,12 @@ func OneArg(arg string) []string {
 }
 
 // FindingText returns the text of a finding for a prompt, after its place if it has one,
-// as compilers write it.
+// as compilers write it. A test that is named after the file of the place is not named again.
 func FindingText(f check.Finding) string {
 	if f.File == "" {
 		return f.Text
 	}
-	return render.Line(f.Place()) + ": " + f.Text
+	return render.Line(f.Place()) + ": " + strings.TrimPrefix(f.Text, f.File+" > ")
 }
 
 // FindingTexts returns the texts of findings for a prompt, with an empty line between them.

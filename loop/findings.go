@@ -137,12 +137,21 @@ func lineOf(f check.Finding) string {
 	return first
 }
 
-// others tells the findings of a cause after the first one.
+var frame = lazyregexp.New(`(?m)^ +(at .*\((\S+:\d+)\))$`)
+
+// others tells the findings of a cause after the first one, each with the first frame that is not in the stack of that: of
+// memory, who asked for it.
 func others(e []check.Finding) string {
 	text, shown, left := "", []string{lineOf(e[0])}, 0
 	var lines []string // where those are that are left
 	for _, f := range e[1:] {
-		line := lineOf(f)
+		line, at := lineOf(f), strconv.Itoa(f.Line)
+		for _, m := range frame.FindAllStringSubmatch(f.Text, -1) {
+			if !strings.Contains(e[0].Text, m[0]) {
+				line, at = line+" "+m[1], m[2]
+				break
+			}
+		}
 		switch {
 		case slices.Contains(shown, line):
 			left++
@@ -151,7 +160,7 @@ func others(e []check.Finding) string {
 			text += "\n" + line
 		default:
 			left++
-			if at := strconv.Itoa(f.Line); f.Line > 0 && !slices.Contains(lines, at) {
+			if f.Line > 0 && !slices.Contains(lines, at) {
 				lines = append(lines, at)
 			}
 		}
@@ -162,7 +171,11 @@ func others(e []check.Finding) string {
 	case left > 0:
 		text += fmt.Sprintf("\n(and %d more like these", left)
 		if len(lines) > 0 {
-			text += ", on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ") + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
+			where := "on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ")
+			if strings.Contains(lines[0], ":") {
+				where = "at"
+			}
+			text += ", " + where + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
 		}
 		text += ")"
 	}

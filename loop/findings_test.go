@@ -38,6 +38,13 @@ func TestForModel(t *testing.T) {
 			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: got false, want true\na.js:1: y: got false, want true\na.js:5: y: got false, want true\n" +
 				"a.js:6: z: got false, want true\n(and 1 more like these, on line 7)", "a.js:8: z: got null, want true"},
 		},
+		"each with who asked for the memory": {
+			[]check.Finding{parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:6)\n    at main (b.c:1)"),
+				parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 2, "leak of 9 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:2)")},
+			[]string{"a.c:2: leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)\na.c:2: leak of 8 byte(s) in new at two (b.c:6)\na.c:2: leak of 9 byte(s) in new at main (b.c:2)\n(and 1 more like these)"},
+		},
+		"a file is named once": {[]check.Finding{parsed("t/a.js", 1, "t/a.js > sums > adds: got 1, want 2"), parsed("a.js", 1, "t/a.js > sums > throws: TypeError")},
+			[]string{"t/a.js:1: sums > adds: got 1, want 2", "a.js:1: t/a.js > sums > throws: TypeError"}},
 		"what is left out is counted once": {
 			[]check.Finding{parsed("a.go", 1, "bad"), {Source: check.SourceCommand, More: 85, Text: "… and 85 more findings"}, {Source: check.SourceCommand, Advisory: true, More: 12, Text: "… and 12 more findings"}},
 			[]string{"a.go:1: bad", "… and 97 more findings"},

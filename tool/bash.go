@@ -23,11 +23,15 @@ const bashSchema = `{
   "type": "object",
   "properties": {
     "command": {"type": "string"},
-    "timeout": {"type": "integer", "minimum": 1}
+    "timeout": {"type": "integer", "minimum": 1}%s
   },
   "required": ["command"],
   "additionalProperties": false
 }`
+
+// lastSchema is for the lines that have a verdict.
+const lastSchema = `,
+    "last": {"type": "boolean", "description": "if the check passes, end the session with the text of this reply as your last words"}`
 
 // BashConfig configures the bash tool.
 type BashConfig struct {
@@ -51,13 +55,20 @@ type BashConfig struct {
 	// that seems to need the network gets a note about it.
 	Net bool
 	// Verdict is called with a line of Lines.Always before it runs. The function that it returns
-	// says what the result means, as the run itself will understand it (ruling S12); all is
-	// false if the output may say more. Empty means nothing, and so does nil.
-	Verdict func(line string) func(sandbox.Result) (text string, all bool)
+	// says what the result means, as the run itself will understand it (ruling S12). Nil means
+	// that no line has a meaning.
+	Verdict func(line string) func(sandbox.Result) Verdict
 	// CheckTimeout is the default time limit of such a line; 0 means Timeout.
 	CheckTimeout time.Duration
 	// Redact removes secrets from the output; nil removes nothing.
 	Redact func(string) string
+}
+
+// Verdict is what the result of a command line means. The zero value says nothing.
+type Verdict struct {
+	Text   string // empty means nothing
+	All    bool   // the output says no more than Text
+	Passed bool   // the check passes, and nothing remains to be said about that
 }
 
 func (c BashConfig) withDefaults() BashConfig {
@@ -95,7 +106,11 @@ func shell() string {
 // could not be started.
 func Bash(r sandbox.Runner, c BashConfig) Tool {
 	b := bash{runner: r, BashConfig: c.withDefaults()}
-	return Define(Tool{RunsCommands: true}, "bash", b.description(), bashSchema, b.run)
+	last := ""
+	if b.Verdict != nil {
+		last = lastSchema
+	}
+	return Define(Tool{RunsCommands: true}, "bash", b.description(), fmt.Sprintf(bashSchema, last), b.run)
 }
 
 type bash struct {
@@ -106,6 +121,7 @@ type bash struct {
 type bashArgs struct {
 	Command string `json:"command"`
 	Timeout int64  `json:"timeout"`
+	Last    bool   `json:"last"`
 }
 
 func (b bash) description() string {
@@ -160,7 +176,7 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
 		return refused(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
-	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) (string, bool) { return "", false }
+	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) (v Verdict) { return v }
 	if slices.Contains(b.Lines.Always, args.Command) {
 		if args.Timeout <= 0 {
 			limit = cmp.Or(b.CheckTimeout, limit)
@@ -182,8 +198,10 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	case err != nil:
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
-	verdict, all := understand(got)
-	return b.result(got, limit, verdict, all), nil
+	v := understand(got)
+	result := b.result(got, limit, v)
+	result.Ends = args.Last && v.Passed
+	return result, nil
 }
 
 // 0 means the default.
@@ -197,19 +215,18 @@ func (b bash) timeout(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// verdict is what a check's output means, and all whether it says all of it.
-func (b bash) result(got sandbox.Result, limit time.Duration, verdict string, all bool) Result {
+func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result {
 	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
 	head, text, notes := fmt.Sprintf("exit_code: %d", got.Exit), "", ""
-	if verdict != "" {
-		head += "; " + verdict
+	if v.Text != "" {
+		head += "; " + v.Text
 	}
 	for _, stream := range []struct{ name, text string }{{"STDOUT", stdout}, {"STDERR", stderr}} {
 		if stream.text != "" {
 			text += "\n" + stream.name + ":\n" + strings.TrimSuffix(stream.text, "\n")
 		}
 	}
-	for _, note := range b.notes(got, stdout+stderr) {
+	for _, note := range b.notes(got, stdout+stderr, v.Text != "") {
 		notes += "\nNOTE: " + note
 	}
 	result := Result{Text: head + text + notes, Exit: &got.Exit}
@@ -217,7 +234,7 @@ func (b bash) result(got sandbox.Result, limit time.Duration, verdict string, al
 		head = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, head)
 		result.Text, result.Failed = head+text+notes, true
 	}
-	if all {
+	if v.All {
 		result.Text, result.Head = head+notes+text, len(head+notes)
 	}
 	return result
@@ -228,7 +245,8 @@ func (b bash) redact(out []byte) string {
 	return b.Redact(output.Output(out))
 }
 
-func (b bash) notes(got sandbox.Result, output string) (notes []string) {
+// A model can make only other lines than the check's print less.
+func (b bash) notes(got sandbox.Result, output string, isCheck bool) (notes []string) {
 	if got.TimedOut && output == "" {
 		notes = append(notes, "the command printed nothing. It may hang, or it may still have been compiling: the first build of a run is slow if the caches behind the walls are empty. Run it again before you look for an endless loop; compiled results are kept.")
 	}
@@ -238,7 +256,11 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 		notes = append(notes, "the command was killed by a signal: "+got.Signal+".")
 	}
 	if got.Discarded > 0 {
-		notes = append(notes, fmt.Sprintf("%d more bytes of output followed and were discarded; print less.", got.Discarded))
+		note := fmt.Sprintf("%d more bytes of output followed and were discarded", got.Discarded)
+		if !isCheck {
+			note += "; print less"
+		}
+		notes = append(notes, note+".")
 	}
 	for _, r := range got.Restored {
 		note := r.Path + " is protected: the command's change to it was undone."

@@ -200,18 +200,50 @@ func TestBashVerdict(t *testing.T) {
 		"not understood": {"the check fails", false, "odd\n", "", "exit_code: -1; the check fails\nSTDOUT:\nodd\nNOTE: the command was killed by a signal: killed."},
 	} {
 		c := BashConfig{Lines: allow.Lines{Programs: []string{}, Always: []string{"make check"}},
-			Verdict: func(string) func(sandbox.Result) (string, bool) {
-				return func(sandbox.Result) (string, bool) { return tt.says, tt.all }
+			Verdict: func(string) func(sandbox.Result) Verdict {
+				return func(sandbox.Result) Verdict { return Verdict{Text: tt.says, All: tt.all} }
 			}}
 		got := callBash(t, &canned{result: sandbox.Result{Exit: -1, Signal: "killed", Stdout: []byte(tt.out)}}, c, "make check", 0)
 		if head, rest := got.Parts(); head != tt.head || rest != tt.rest {
 			t.Errorf("%s: %q, %q", name, head, rest)
+		}
+		if got := callBash(t, &canned{result: sandbox.Result{Discarded: 7}}, c, "make check", 0); !strings.Contains(got.Text, "NOTE: 7 more bytes of output followed and were discarded.") {
+			t.Errorf("%s, discarded: %q", name, got.Text)
 		}
 		got.Add("\n[more]")
 		head, rest := got.Parts()
 		if tt.all && (head != tt.head+"\n[more]" || rest != tt.rest) || !tt.all && head+rest != tt.rest+"\n[more]" {
 			t.Errorf("%s, with more: %q, %q", name, head, rest)
 		}
+	}
+}
+
+// A call may ask to end the session with a check that passes. Only a line with a verdict can.
+func TestBashLast(t *testing.T) {
+	run := func(args string, v *Verdict) Result {
+		c := BashConfig{}
+		if v != nil {
+			c.Lines.Always = []string{"make check"}
+			c.Verdict = func(string) func(sandbox.Result) Verdict { return func(sandbox.Result) Verdict { return *v } }
+		}
+		got, err := Bash(&canned{}, c).Run(t.Context(), Input{Args: json.RawMessage(args)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	const last = `{"command": "make check", "last": true}`
+	passed, fails := &Verdict{Text: "the check passes", Passed: true}, &Verdict{Text: "the check passes with the changes to a_test.go"}
+	if !run(last, passed).Ends {
+		t.Error("a check that passes did not end the session")
+	}
+	for args, v := range map[string]*Verdict{`{"command": "make check"}`: passed, last: fails, `{"command": "ls", "last": true}`: passed} {
+		if got := run(args, v); got.Ends || got.Failed {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	if got := run(last, nil); !got.Failed || !strings.Contains(got.Text, "last") {
+		t.Errorf("without a check: %+v", got)
 	}
 }
 

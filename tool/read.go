@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -22,7 +23,7 @@ const readSchema = `{
 	"properties": {
 		"path": {"type": "string", "minLength": 1},
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines; a page has at most 2000 and ends at 32 KiB"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000 and 32 KiB; default 200 in a larger file"},
 		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
 		"with_line_numbers": {"type": "boolean", "description": "default true"}
 	},
@@ -34,6 +35,7 @@ const readSchema = `{
 const (
 	maxReadLines = 2000
 	maxReadBytes = 32 << 10
+	readLines    = 200  // of a file that exceeds a page, unless a call asks for more
 	maxReadLine  = 2000 // bytes of one line; column shows the rest
 )
 
@@ -107,10 +109,11 @@ const (
 
 func (a readArgs) page(name string, content []byte) (text string, shown extent) {
 	a.Offset = max(a.Offset, 1)
-	if a.Limit == 0 || a.Limit > maxReadLines {
-		a.Limit = maxReadLines
-	}
 	rest := bytes.TrimPrefix(content, []byte(bom))
+	if a.Limit == 0 && len(rest) > maxReadBytes {
+		a.Limit = readLines // what a session reads is sent again in each of its requests
+	}
+	a.Limit = min(cmp.Or(a.Limit, maxReadLines), maxReadLines)
 	total := countLines(rest)
 	for i := 1; i < a.Offset && len(rest) > 0; i++ {
 		_, rest, _ = bytes.Cut(rest, []byte("\n"))

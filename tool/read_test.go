@@ -71,10 +71,24 @@ func TestReadSaw(t *testing.T) {
 	}
 }
 
-// The schema names both limits of a page.
+// The schema names the limits of a page.
 func TestReadSchema(t *testing.T) {
 	schema := string(Read(nil, nil).Schema)
-	contains(t, schema, fmt.Sprintf("at most %d ", maxReadLines), fmt.Sprintf("ends at %d KiB", maxReadBytes>>10))
+	contains(t, schema, fmt.Sprintf("at most %d and %d KiB; default %d ", maxReadLines, maxReadBytes>>10, readLines))
+}
+
+// Of a file that exceeds a page, a call without a limit gets a part, from any offset.
+func TestReadLongFile(t *testing.T) {
+	s := newSession(t, map[string]string{"long.txt": strings.Repeat("a line of a long file\n", 5000), "page.txt": strings.Repeat("a line\n", 1000)})
+	for want, a := range map[string]args{
+		"# lines: 1-200 of 5000\n":     {"path": "long.txt"},
+		"# lines: 4901-5000 of 5000\n": {"path": "long.txt", "offset": 4901},
+		"# lines: 301-500 of 5000\n":   {"path": "long.txt", "offset": 301},
+		"# lines: 1-900 of 5000\n":     {"path": "long.txt", "limit": 900},
+		"# lines: 1-1000 of 1000\n":    {"path": "page.txt"},
+	} {
+		contains(t, s.succeeds("read", a).Text, want)
+	}
 }
 
 // A model that follows the offsets sees every line once, in results that the

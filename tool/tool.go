@@ -71,6 +71,9 @@ type Result struct {
 	Failed bool `json:"failed,omitempty"`
 	// Refused means that it failed because the model may not do it.
 	Refused bool `json:"refused,omitempty"`
+	// Ends means that the call asked to end the session, and may. It does if no call of the
+	// reply failed, and the reply has a text, which is then the answer.
+	Ends bool `json:"ends,omitempty"`
 	// Shown contains the digests of the files whose contents the model knows from
 	// this result, by path; with a slash after it, if it knows only a part.
 	Shown map[string]string `json:"saw,omitempty"`

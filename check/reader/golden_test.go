@@ -136,9 +136,6 @@ func TestWellFormed(t *testing.T) {
 // several findings have one at least. Where the findings of a format have an end, a cut
 // report has no other IDs than the whole.
 func TestCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: it reads in one goroutine, as TestRecorded does")
-	}
 	ended := regexp.MustCompile(`sarif|staticcheck/|unittest|(eslint|ruff|jest)/.*json`)
 	for _, r := range recordings(t) {
 		read := named(t, r.format)

@@ -60,9 +60,6 @@ func many(n int) map[string]string {
 // TestMany finds 10 000 failures by the format's name, and 1000 without it, all with IDs
 // of their own.
 func TestMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: megabytes in one goroutine")
-	}
 	large, small := many(10_000), many(1000)
 	for _, name := range reader.Names()[1:] {
 		if _, ok := large[name]; !ok {
@@ -89,9 +86,6 @@ func wantMany(t *testing.T, name, out string, n int) {
 // TestHostile reads what makes a careless reader slow: with quadratic time it would not
 // end.
 func TestHostile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: megabytes in one goroutine")
-	}
 	const n = 20_000
 	for _, out := range map[string]string{
 		"documents":    "\"runs\"\n" + strings.Repeat("{\"a\":\n", n),

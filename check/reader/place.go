@@ -61,40 +61,55 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 var crashed = lazyregexp.New(`(?m)^    at .* \(\S+:\d+\)$|\bpanic: |\bfatal error: |Sanitizer: |runtime error: |\bassertion failed: |Fatal Python error`)
 
 const (
-	maxSources  = 3  // findings that have source
+	maxSources  = 3  // places whose source is shown
 	sourceLines = 10 // before the place, and after it
 	maxSource   = 160
 )
 
+// freedBy is in a finding about memory that was freed: the first frame after that of a function that frees what it gets.
+var freedBy = lazyregexp.New(`(?m)^.*\b(?:freed by|free'd)\b.*\n(?: +at .*(?i:free|delete).* \(.*\)\n)? +at .* \((\S+?):(\d{1,9})(?::\d{1,9})?\)$`)
+
 // Source adds to the texts of the first findings about crashes the source around their
-// place, which [Place] found in the tree. read returns a file as a model may see it; ok is
+// place, which [Place] found in the tree, and around what had freed the memory. read returns a file as a model may see it; ok is
 // false if it may not, or if there is none.
 func Source(found []check.Finding, read func(file string) (text string, ok bool)) {
 	shown := map[string]bool{}
 	for n := range found {
 		f := &found[n]
-		if f.Line == 0 || len(shown) == maxSources || shown[f.Place()] || !crashed.MatchString(f.Text) {
+		if f.Line == 0 || !crashed.MatchString(f.Text) {
 			continue
 		}
-		text, ok := read(f.File)
-		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-		if !ok || f.Line > len(lines) {
-			continue
+		places := []check.Finding{{File: f.File, Line: f.Line}}
+		if m := freedBy.FindStringSubmatch(f.Text); m != nil {
+			places = append(places, check.Finding{File: cleanFile(m[1]), Line: number(m[2])})
 		}
-		shown[f.Place()] = true
-		from := max(1, f.Line-sourceLines)
-		f.Text += "\n\n" + f.File + ":"
-		for at, line := range lines[from-1 : min(len(lines), f.Line+sourceLines)] {
-			mark := " "
-			if from+at == f.Line {
-				mark = ">"
+		for _, p := range places {
+			if len(shown) == maxSources || shown[p.Place()] {
+				continue
 			}
-			if len(line) > maxSource {
-				line = strings.ToValidUTF8(line[:maxSource], "") + "…"
+			if text, ok := read(p.File); ok && p.Line <= strings.Count(text, "\n")+1 {
+				shown[p.Place()] = true
+				f.Text += around(p, text)
 			}
-			f.Text += strings.TrimRight(fmt.Sprintf("\n%s%5d  %s", mark, from+at, line), " \r")
 		}
 	}
+}
+
+func around(place check.Finding, text string) (source string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	from := max(1, place.Line-sourceLines)
+	source = "\n\n" + place.File + ":"
+	for at, line := range lines[from-1 : min(len(lines), place.Line+sourceLines)] {
+		mark := " "
+		if from+at == place.Line {
+			mark = ">"
+		}
+		if len(line) > maxSource {
+			line = strings.ToValidUTF8(line[:maxSource], "") + "…"
+		}
+		source += strings.TrimRight(fmt.Sprintf("\n%s%5d  %s", mark, from+at, line), " \r")
+	}
+	return source
 }
 
 func placeText(file string, line int) string {

@@ -94,7 +94,7 @@ func TestPlaceFrame(t *testing.T) {
 	}
 }
 
-// TestSource: a finding about a crash has the source around its place, if a model may see it.
+// TestSource: a finding about a crash has the source around its place, and around what freed the memory, if a model may see it.
 func TestSource(t *testing.T) {
 	source := strings.Repeat("\n", 11) + "\tv->items[0] = 1;\r\n}\n"
 	found := []check.Finding{
@@ -109,6 +109,19 @@ func TestSource(t *testing.T) {
 	for _, f := range found[1:] {
 		if strings.Contains(f.Text, "\n") {
 			t.Errorf("%+v", f)
+		}
+	}
+	for name, frames := range map[string]string{
+		"a function that frees":   "    at drop (src/b.c:1)\n",
+		"a way to free":           "    at counted_free (src/a.c:3)\n    at drop (src/b.c:1)\n",
+		"a method, for valgrind":  "    at operator delete(void*) (src/a.c:3)\n    at T::drop(int) (src/b.c:1)\n",
+		"a file that is withheld": "    at counted_free (src/b.c:1)\n    at drop (secret.c:1)\n",
+	} {
+		freed := []check.Finding{{File: "src/a.c", Line: 1, Text: "Sanitizer: heap-use-after-free in f\n\nfreed by thread T0 here:\n" + frames + "    at main (src/a.c:9)\n\npreviously allocated by thread T0 here:\n    at f (src/a.c:9)\n"}}
+		reader.Source(freed, func(file string) (string, bool) { return file + " is here\n", file != "secret.c" })
+		got := strings.TrimPrefix(freed[0].Text[strings.Index(freed[0].Text, "\n\nsrc/a.c:"):], "\n\nsrc/a.c:\n>    1  src/a.c is here")
+		if want := "\n\nsrc/b.c:\n>    1  src/b.c is here"; strings.Contains(frames, "secret") == (got == want) {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 	long := []check.Finding{{File: "a.c", Line: 1, Text: "panic: x"}}

@@ -20,6 +20,7 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/internal/config"
+	"hone/internal/lazyregexp"
 	"hone/internal/near"
 	"hone/internal/render"
 	"hone/journal"
@@ -135,8 +136,25 @@ func (a *app) fail(c *cobra.Command, err error) int {
 	if flag := c.Flags().Lookup("dir"); flag != nil {
 		dir = flag.Value.String()
 	}
-	a.say("hint", language.Advise(dir, dirFlag(c), f.Hint))
+	a.say("hint", commandsAt(c, dirFlag(c), language.Advise(dir, f.Hint)))
 	return failure.ExitStatus(f.Kind)
+}
+
+var commandLine = lazyregexp.New(`\bhone( [a-z]+)+`)
+
+// commandsAt returns a text in which at, which is empty or the flag -C, follows the names of hone's commands. Those about
+// a run have their directory already: they are data, see hone.Next.
+func commandsAt(c *cobra.Command, at, text string) string {
+	if at == "" || strings.Contains(text, at) {
+		return text
+	}
+	return commandLine.ReplaceAllStringFunc(text, func(line string) string {
+		named, rest, err := c.Root().Find(strings.Fields(line)[1:])
+		if err != nil || named.Flags().Lookup("dir") == nil || strings.Contains(named.Use, "RUN") {
+			return line
+		}
+		return strings.Join(append([]string{"hone " + commandPath(named) + at}, rest...), " ")
+	})
 }
 
 // Later commands need it after c; empty if they need none.

@@ -38,8 +38,10 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	}
 	defer in.Tree.Close()
 	ctx := c.Context()
-	if config.Findings.In(f.Values) == "-" {
-		return failure.Usage("attempts share no input, so --findings cannot be standard input", "give --findings the name of a file")
+	for _, s := range []config.Setting[string]{config.Findings, config.QueryFile} {
+		if s.In(f.Values) == "-" {
+			return failure.Usage("attempts share no input, so --"+s.Flag+" cannot be standard input", "give --"+s.Flag+" the name of a file")
+		}
 	}
 	a.offerCheck(ctx, k, in)
 	if check := config.Check.In(f.Values); check != "" { // an attempt gets the flags that were typed

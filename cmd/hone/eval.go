@@ -68,6 +68,7 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this much active time of all tries, such as 8h")
 	config.SetRule(fs, "positive", "times", "at", "parallel", "max-tokens", "max-cost", "max-time")
 	fs.StringVarP(&f.output, "output", "o", "", "record the results in `FILE` (default CASES.results.jsonl)")
+	config.SetRule(fs, "file", "output")
 	fs.BoolVar(&f.keep, "keep", false, "keep the copies of the trees")
 	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each round")

@@ -62,6 +62,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.BoolVar(&f.json, "json", false, "print only the run's events to stdout, as JSON lines")
 	fs.StringVar(&f.log, "log", "", "also append the run's events to `FILE`, as --json prints them")
+	config.SetRule(fs, "file", "log")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
 	fs.BoolVar(&f.web, "web", false, "show the run also on a page in the browser until it ends; see hone help web")
@@ -76,11 +77,8 @@ func (f *outputFlags) registerAck(c *cobra.Command) {
 }
 
 func (f *outputFlags) valid(c *cobra.Command) error {
-	switch {
-	case f.ack && !f.json:
+	if f.ack && !f.json {
 		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
-	case c.Flags().Changed("log") && c.Flags().Lookup("log").Value.String() == "":
-		return failure.Usage("--log must name a file", "--log hone.jsonl")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use: k.Name, Short: starters.Short, Long: starters.Long, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			root := loop.AbsDir
 			if k.Root != nil {
 				root = k.Root
@@ -61,7 +61,7 @@ func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.init(at, starters)
+			return a.init(c, at, starters)
 		},
 	}
 	registerDir(c, &dir)
@@ -71,7 +71,7 @@ func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 	return c
 }
 
-func (a *app) init(root string, starters loop.Starters) error {
+func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error {
 	var files []loop.File
 	if starters.Files != nil {
 		var err error
@@ -110,7 +110,7 @@ func (a *app) init(root string, starters loop.Starters) error {
 	if checks := language.Checks(found); checks != "" {
 		next = strings.Replace(next, strconv.Quote(loop.ExampleCheck), language.Quoted(checks), 1)
 	}
-	_, err := fmt.Fprintf(a.out, "next: %s\n", next)
+	_, err := fmt.Fprintf(a.out, "next: %s\n", commandsAt(c, dirFlag(c), next))
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/task"
@@ -82,7 +84,7 @@ func touch(t *testing.T, root, name string) {
 func runInit(t *testing.T, root string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (&app{out: &out}).init(root, task.Kind().Starters()); err != nil {
+	if err := (&app{out: &out}).init(new(cobra.Command), root, task.Kind().Starters()); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -93,7 +95,7 @@ func TestInitOwnConfig(t *testing.T) {
 	root := t.TempDir()
 	touch(t, root, "go.mod")
 	var out bytes.Buffer
-	err := (&app{out: &out, err: &out}).init(root, loop.Starters{
+	err := (&app{out: &out, err: &out}).init(new(cobra.Command), root, loop.Starters{
 		Files: func(string, func(string)) ([]loop.File, error) {
 			return []loop.File{{Path: config.HonePath, Content: []byte("[check]\n")}}, nil
 		},

@@ -21,12 +21,12 @@ func (a *app) initSkillCommand() *cobra.Command {
 	var dir string
 	c := helped("init-skill", &cobra.Command{
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			at, err := loop.AbsDir(dir)
 			if err != nil {
 				return err
 			}
-			return a.init(at, loop.Starters{
+			return a.init(c, at, loop.Starters{
 				Files: func(string, func(string)) ([]loop.File, error) {
 					return []loop.File{{Path: ".claude/skills/hone/SKILL.md", Content: skillText}, {Path: ".claude/settings.json", Content: claudeSettings},
 						{Path: ".agents/skills/hone/SKILL.md", Content: skillText}, {Path: ".codex/hooks.json", Content: codexHooks}}, nil

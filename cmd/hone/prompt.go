@@ -142,7 +142,7 @@ func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 func promptError(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {
-		return failure.Usage(c.Error(), c.Remedy)
+		return failure.Usage(c.Error(), c.Next().First)
 	}
 	return err
 }

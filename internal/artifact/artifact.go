@@ -244,14 +244,14 @@ func Input(name string) ([]byte, error) {
 	return text, err
 }
 
-// InputFrom reads an input of the user's that is open, such as standard input. Name is for
-// errors.
+// InputFrom reads an input of the user's that is open, such as standard input, without the byte
+// order mark that editors may put before a text. Name is for errors.
 func InputFrom(r io.Reader, name string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(text) > maxInput {
 		return nil, tooLong(name)
 	}
-	return text, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
 func tooLong(name string) error { return fmt.Errorf("%s is larger than %d MiB", name, maxInput>>20) }

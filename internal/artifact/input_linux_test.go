@@ -16,6 +16,7 @@ func TestInput(t *testing.T) {
 	for name, make := range map[string]func() error{
 		"file":   func() error { return os.WriteFile(at("file"), []byte("x"), 0o600) },
 		"link":   func() error { return os.Symlink("file", at("link")) },
+		"marked": func() error { return os.WriteFile(at("marked"), []byte("\ufeffx"), 0o600) },
 		"dir":    func() error { return os.Mkdir(at("dir"), 0o700) },
 		"fifo":   func() error { return syscall.Mkfifo(at("fifo"), 0o600) },
 		"zero":   func() error { return os.Symlink("/dev/zero", at("zero")) },
@@ -41,7 +42,7 @@ func TestInput(t *testing.T) {
 	w.Close()
 	pipe := fmt.Sprintf("/dev/fd/%d", r.Fd())
 	for name, want := range map[string]string{
-		at("file"): "", at("link"): "", pipe: "", at("dir"): "neither a file nor a pipe", at("zero"): "neither a file nor a pipe",
+		at("file"): "", at("link"): "", at("marked"): "", pipe: "", at("dir"): "neither a file nor a pipe", at("zero"): "neither a file nor a pipe",
 		at("fifo"): "a pipe that nothing writes to", at("sparse"): "larger than 64 MiB", at("missing"): "no such file",
 	} {
 		text, err := Input(name)

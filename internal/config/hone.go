@@ -19,7 +19,13 @@ type File struct {
 	// Opens are the settings that need the user's trust, in the order of the file.
 	Opens []Opening
 
-	keys map[string]any // values by their keys, such as "task.rounds"
+	keys  map[string]any // values by their keys, such as "task.rounds"
+	lines map[string]int // of the keys
+}
+
+// Wrong returns an error about a key of the file, such as "task.rounds".
+func (f File) Wrong(key, problem, hint string) error {
+	return &Error{File: HonePath, Line: f.lines[key], Key: key, Problem: problem, Hint: hint}
 }
 
 // Price is one [prices."provider/name"] section, in USD per million tokens.
@@ -78,7 +84,7 @@ func parseHone(text []byte, shared bool) (File, error) {
 		Prices   map[string]Price `toml:"prices" valid:"priced" opens:"costs are counted at this price"`
 		Commands map[string]Agent `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`
 	}{map[string]Price{}, map[string]Agent{}}
-	f := File{keys: map[string]any{}}
+	f := File{keys: map[string]any{}, lines: map[string]int{}}
 	d := &Document{file: HonePath, text: bytes.Clone(text), rows: rows{}, shared: shared}
 	d.rows.addFields("", reflect.TypeOf(tables), "")
 	for _, r := range table {
@@ -93,7 +99,7 @@ func parseHone(text []byte, shared bool) (File, error) {
 	if err := d.read(func(at place, r *Row, value any) {
 		_, isTable := r.standard.(kind)
 		if !isTable && d.rows[at.row] == r && r.Name != "" {
-			f.keys[at.row] = value
+			f.keys[at.row], f.lines[at.row] = value, at.line
 		}
 		if text := valueText(value); !isTable && text != "[]" && r.Opens != safe && r.Opens != "program" {
 			f.Opens = append(f.Opens, Opening{File: HonePath, Line: at.line, Key: keyText(at.path...), Value: text, Opens: r.Opens})

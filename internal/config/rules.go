@@ -32,13 +32,16 @@ var rules = map[string]struct {
 	"argument": {"gemini", nil},
 	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
 	"duration": {"10m", durationProblem},
+	"file":     {"", unless(file, "the name of a file", "name a file, such as ./-; or use --json, which prints the same to standard output")},
 	"glob":     {"docs/**", globProblem},
 	"home":     {"~/.gemini/settings.json", homeProblem},
 	"line":     {"", unless(printed, "one line of plain text", "remove what cannot be printed")},
 	"loopback": {"", loopbackProblem},
 	"model":    {"openai/gpt-5", unless(modelName, "the name of a model", named)},
 	"models":   {"openai/gpt-5", unless(modelNames, "the name of a model", named)},
+	"number":   {"100", unless(number, "a number", `write a number, such as "100"`)},
 	"path":     {"/opt/data", unless(ownPath, "a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
+	"percent":  {"1%", unless(percent, "a percentage", `write a percentage below 100, such as "1%"`)},
 	"program":  {"./check.sh", programProblem},
 	"priced":   {"openai/gpt-5", unless(wholeName, "the name of a model", named)}, // another would be the price of none
 	"setting":  {"NO_COLOR=1", settingProblem},
@@ -50,6 +53,9 @@ var (
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	file     = lazyregexp.New(`[^-]|--`)
+	number   = lazyregexp.New(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$`)
+	percent  = lazyregexp.New(`^\d{1,2}(\.\d*)?%?$`)
 	printed  = lazyregexp.New(`^[\pL\pM\pN\pP\pS ]*$`)
 	ownPath  = lazyregexp.New(`^([^~]|~/|~$)`) // not in the home of another user
 

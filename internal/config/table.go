@@ -147,7 +147,7 @@ var (
 	// [task]
 	ReviewerModel = row("", Row{Key: "task.reviewer-model", Flag: "reviewer-model", Group: "model", Loops: "task", Valid: "models", Opens: sent, Apart: true, Example: `"gemini/gemini-2.5-flash"`,
 		Help: "the reviewer's model, as `PROVIDER/NAME`; required if --model is a command-line agent", Unset: "the executor's"})
-	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Apart: true, Help: "log the sessions' events in this `FILE`; CodeScribe's --log alone means .codescribe/logs/toolusage.toml"})
+	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Valid: "file", Apart: true, Help: "log the sessions' events in this `FILE`; CodeScribe's --log alone means .codescribe/logs/toolusage.toml"})
 	Reason  = row(false, Row{Flag: "reason", Group: "model", Rare: true, Loops: "task", Apart: true, Help: "the same as --reasoning high"})
 
 	// [phase]
@@ -170,12 +170,12 @@ var (
 		Help: "a shell `command` that prints the number, as METRIC name=number, a Go benchmark or a number alone"})
 	Lower   = row("", Row{Key: "improve.lower", Flag: "lower", Group: "check", Loops: "improve", Also: "prompt", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"p95_ms"`, Help: "the `NAME` of the number, which is better the lower it is"})
 	Higher  = row("", Row{Key: "improve.higher", Flag: "higher", Group: "check", Loops: "improve", Also: "prompt", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"accuracy"`, Help: "the `NAME` of the number, which is better the higher it is"})
-	Target  = row("", Row{Key: "improve.target", Flag: "target", Group: "limits", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"100"`, Help: "stop when the number is as good as `X`", Unset: "as good as possible"})
+	Target  = row("", Row{Key: "improve.target", Flag: "target", Group: "limits", Loops: "improve", Valid: "number", Opens: safe, Lend: true, Repeat: true, Example: `"100"`, Help: "stop when the number is as good as `X`", Unset: "as good as possible"})
 	Confirm = row("", Row{Key: "improve.confirm", Flag: "confirm", Group: "check", Loops: "improve", Opens: "program", Lend: true, Repeat: true, Example: `"./bench.sh held-out"`,
 		Help: "a second `command` that prints the number, which a change must not worsen; the model sees neither its output nor the scripts that it starts"})
 	Profile = row("", Row{Key: "improve.profile", Flag: "profile", Group: "model", Loops: "improve", Opens: "program", Lend: true, Repeat: true, Example: `"./profile.sh"`,
 		Help: "a `command` that prints where the time goes, for the model: at the start and after each gain"})
 	Samples       = row(0, Row{Key: "improve.samples", Flag: "samples", Group: "check", Rare: true, Loops: "improve", Valid: "positive", Opens: safe, Lend: true, Repeat: true, Example: "15", Help: "how often a measurement runs the metric, at least 5", Unset: "10; 2 if the number is always the same"})
-	MinGain       = row("1%", Row{Key: "improve.min-gain", Flag: "min-gain", Group: "check", Rare: true, Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Help: "a gain below this `PERCENT` is none"})
+	MinGain       = row("1%", Row{Key: "improve.min-gain", Flag: "min-gain", Group: "check", Rare: true, Loops: "improve", Valid: "percent", Opens: safe, Lend: true, Repeat: true, Help: "a gain below this `PERCENT` is none"})
 	MetricTimeout = row(10*time.Minute, Row{Key: "improve.timeout", Loops: "improve", Opens: safe, Help: "time for one run of the metric"})
 )

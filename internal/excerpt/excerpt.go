@@ -20,10 +20,14 @@ func Middle(text string, most int) string {
 	}
 	head, tail := headLines(text, most/2), tailLines(text, most/2)
 	omitted := text[len(head) : len(text)-len(tail)]
-	n := len(omitted)
-	for _, m := range omission.FindAllStringSubmatch(omitted, -1) {
-		more, _ := strconv.Atoi(m[1])
-		n += more - len(m[0])
+	n, from := len(omitted), 0
+	for _, m := range omission.FindAllStringSubmatchIndex(omitted, -1) {
+		more, _ := strconv.Atoi(omitted[m[2]:m[3]])
+		n += more - (m[1] - m[0])
+		if m[0] > from && omitted[m[0]-1] == '\n' {
+			n--
+		}
+		from = m[1]
 	}
 	return shorter(text, strings.TrimSuffix(head, "\n")+Omitted(n)+tail)
 }
@@ -31,7 +35,9 @@ func Middle(text string, most int) string {
 // Omitted returns the line, with line ends around it, that states how many bytes were omitted in its place.
 func Omitted(n int) string { return fmt.Sprintf("\n[... %d bytes omitted ...]\n", n) }
 
-var omission = lazyregexp.New(`\n?\[\.\.\. (\d{1,12}) bytes omitted \.\.\.\]\n`)
+// It starts with a text that package regexp searches for: with an optional line end, it would
+// be tried at each byte of the output of a check.
+var omission = lazyregexp.New(`\[\.\.\. (\d{1,12}) bytes omitted \.\.\.\]\n`)
 
 func shorter(text, excerpt string) string {
 	if len(excerpt) < len(text) {

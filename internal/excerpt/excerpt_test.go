@@ -15,6 +15,7 @@ func TestMiddle(t *testing.T) {
 		{strings.Repeat("a\nb\n", 11), "a\nb\n[... 36 bytes omitted ...]\na\nb\n"},
 		{strings.Repeat("é", 22), "éé\n[... 36 bytes omitted ...]\néé"},
 		{"0123456789" + Omitted(1000) + "0123456789" + strings.Repeat("x", 30), "01234\n[... 1040 bytes omitted ...]\nxxxxx"},
+		{"0123456789" + Omitted(1000) + Omitted(500)[1:] + "0" + strings.Repeat("x", 30), "01234\n[... 1531 bytes omitted ...]\nxxxxx"},
 	} {
 		if got := Middle(c.text, 10); got != c.want {
 			t.Errorf("Middle(%q) = %q, want %q", c.text, got, c.want)

@@ -152,7 +152,7 @@ func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Rep
 		}
 		next, err := l.show(ctx, r, p, names)
 		if room := (*hone.ContextError)(nil); p.Choose && errors.As(err, &room) { // all or too many of the files, in the first prompt
-			err = &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: hone.Next{First: room.Remedy, Verb: hone.NewRun}}
+			err = &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: room.Next()}
 		}
 		if p = next; err != nil {
 			return p, got, err

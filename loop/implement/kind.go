@@ -98,8 +98,12 @@ func readQuery(in *loop.Input) (string, error) {
 	switch {
 	case len(in.Args) > 0 && query+file != "", query != "" && file != "":
 		return "", loop.Usage("there is more than one query", "give one of TEXT, --query and --query-file")
-	case len(in.Args) > 0:
-		text, err := in.Text()
+	case len(in.Args) > 0, file == "-":
+		from := *in
+		if file != "" {
+			from.Args = []string{file}
+		}
+		text, err := from.Text()
 		if err != nil {
 			return "", err
 		}
@@ -151,7 +155,7 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	case err != nil:
 		return "", false, loop.UsageOf(err, "replace it with a regular file")
 	}
-	return string(b), true, nil
+	return strings.TrimPrefix(string(b), "\ufeff"), true, nil
 }
 
 func userKey(tree *workspace.Tree) (loop.Key, error) {

@@ -321,5 +321,5 @@ func withNewline(text string) string {
 func explain(err error, p prompt) error {
 	return loop.Explain(err, func() string {
 		return fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
-	}, "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context")
+	}, "name the files that are sent, or those that are not-sent in [implement]")
 }

@@ -47,21 +47,17 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		}
 	}
 	samples, rounds := config.Samples.In(in.Values), config.Rounds.In(in.Values)
-	_, gainErr := minGain(in.Values)
-	_, targetErr := target(in.Values)
 	switch lower, higher := config.Lower.In(in.Values), config.Higher.In(in.Values); {
 	case config.Metric.In(in.Values) == "":
 		return l, loop.Usage("there is no metric, so nothing says what is better", `hone improve --metric ./bench.sh --lower NAME, or set both in the [improve] section of .config/hone.toml`)
+	case lower != "" && higher != "" && config.Lower.Given(in.Flags) == "":
+		return l, loop.UsageOf(in.File.Wrong(config.Higher.Key, "improve.lower is set, too, but one number must decide", "remove one of them"), "hone help config")
 	case (lower == "") == (higher == ""):
 		return l, loop.Usage("one number must decide, and whether it should be lower or higher", "--lower NAME or --higher NAME; a number alone has the name value")
 	case samples > 0 && samples < firstSamples:
 		return l, loop.Usage(fmt.Sprintf("--samples %d is too few to tell a gain from noise", samples), fmt.Sprintf("--samples %d", manySamples))
 	case samples > 0 && leastP(samples) >= allAlpha/float64(rounds):
 		return l, loop.Usage(fmt.Sprintf("with %d rounds, --samples %d cannot show any gain: by chance alone one would be kept too often", rounds, samples), fmt.Sprintf("--samples %d, or fewer rounds", manySamples))
-	case gainErr != nil:
-		return l, gainErr
-	case targetErr != nil:
-		return l, targetErr
 	}
 	config.Prove.Set(in.Values, "off") // it measures in clean copies anyway, and its check passes at the start
 	if err := loop.CheckLine(config.Metric.In(in.Values)); err != nil {
@@ -87,26 +83,17 @@ func leastP(samples int) float64 {
 }
 
 // minGain returns the smallest gain, as a part.
-func minGain(v config.Values) (float64, error) {
-	text := config.MinGain.In(v)
-	percent, ok := parseNumber(strings.TrimSuffix(text, "%"))
-	if !ok || percent < 0 || percent >= 100 {
-		return 0, loop.Usage(fmt.Sprintf("--min-gain %s is not a percentage", text), "--min-gain 1%")
-	}
-	return percent / 100, nil
+func minGain(v config.Values) float64 {
+	percent, _ := parseNumber(strings.TrimSuffix(config.MinGain.In(v), "%")) // the setting's rule accepts nothing else
+	return percent / 100
 }
 
 // target returns the number that the user wants to reach; nil if there is none.
-func target(v config.Values) (*float64, error) {
-	text := config.Target.In(v)
-	if text == "" {
-		return nil, nil
+func target(v config.Values) *float64 {
+	if number, ok := parseNumber(config.Target.In(v)); ok {
+		return &number
 	}
-	number, ok := parseNumber(text)
-	if !ok {
-		return nil, loop.Usage(fmt.Sprintf("--target %s is not a number", text), "--target 100")
-	}
-	return &number, nil
+	return nil
 }
 
 // name returns the name of the number that decides, and whether lower is better.
@@ -140,11 +127,8 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	m := meter{session: s, run: r, line: metric, confirm: confirm, profile: config.Profile.In(v.Values),
 		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
 	m.name, m.lower = v.name()
-	if m.gain, err = minGain(v.Values); err != nil {
-		return built, err
-	}
-	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
-	r.Metric.Target, err = target(v.Values)
+	m.gain = minGain(v.Values)
+	r.Metric = &hone.Metric{First: m.first, Compare: m.compare, Target: target(v.Values)}
 	return loop.Built{Run: r, Round: v.round(improver, s.Guard()), Turns: map[string]int{improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
 }
 

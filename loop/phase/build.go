@@ -14,7 +14,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 	"hone/loop/phase/devserver"
 )
 
@@ -51,18 +50,18 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 
 type health struct {
 	Healthy bool `json:"healthy"`
-	// The report's Log is what the hook printed and wrote into lint.log.
+	// The report's Log is what the hook printed and logged.
 	history.Report
 }
 
-// It writes lint.log for the user if the hook itself only prints.
+// It writes lint.log for the user if the hook only prints, or logs elsewhere.
 func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		dir := r.Tree.Dir()
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
-		logs := append([]string{lintLog}, l.otherLogs(lintLog)...)
-		for _, name := range slices.Concat(logs, []string{devserver.Log}, l.otherLogs(devserver.Log)) {
+		later := l.laterLogs("lint.log", "health.log")
+		for _, name := range slices.Concat([]string{lintLog, devserver.Log}, later, l.laterLogs(path.Base(devserver.Log))) {
 			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
@@ -71,17 +70,19 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			return health{}, err
 		}
-		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
+		if line := devserver.UnwritableLog(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
-		written, err := readLogs(dir, logs)
-		if err == nil && written == nil {
-			if err := artifact.Write(dir, lintLog, strings.NewReader(said.Output)); err != nil {
+		own, err := readLogs(dir, lintLog)
+		elsewhere, laterErr := readLogs(dir, later...)
+		written := append(own, elsewhere...)
+		if err = errors.Join(err, laterErr); err == nil && own == nil {
+			if err := artifact.Write(dir, lintLog, strings.NewReader(strings.Join(append(elsewhere, said.Output), ""))); err != nil {
 				return health{}, noLog(err.Error())
 			}
 		}
 		if err != nil {
-			written = []string{"(" + err.Error() + ")"}
+			written = append(written, "("+err.Error()+")")
 		}
 		h := health{Healthy: said.Exit == 0, Report: history.Report{Said: "passed"}}
 		if !h.Healthy {
@@ -95,7 +96,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	})
 }
 
-func readLogs(dir string, names []string) (texts []string, err error) {
+func readLogs(dir string, names ...string) (texts []string, err error) {
 	for _, name := range names {
 		text, err := artifact.Read(dir, name, maxLog)
 		switch {
@@ -108,16 +109,15 @@ func readLogs(dir string, names []string) (texts []string, err error) {
 	return texts, nil
 }
 
-// The hooks may write a log there besides tests/results/ (ruling A15).
-func (l Loop) otherLogs(name string) []string {
-	if !l.Logs {
-		return nil
+// The hooks of ABL's later layout log there, instead of into tests/results/ (ruling A15).
+func (l Loop) laterLogs(names ...string) (logs []string) {
+	if l.Logs {
+		for _, name := range names {
+			logs = append(logs, LogDir+"/"+name)
+		}
 	}
-	return []string{LogDir + "/" + path.Base(name)}
+	return logs
 }
-
-// unwritableLog matches what bash says of a log that abl.config.sh cannot write.
-var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
 
 // The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
 func noLog(why string) error {

@@ -34,6 +34,7 @@ func TestHookFails(t *testing.T) {
 		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "did not finish within", "linting"}, 4},
 		"start_dev fails":                         {"start_dev", "echo npm: command not found; exit 127", []string{"start_dev", "failed with exit status 127", "npm: command not found"}, 4},
 		"start_dev does not go to the background": {"start_dev", "cd src; echo up; exec BINARY " + asServer + " PORT MARK", []string{"start_dev", "did not finish within", "with &", "up"}, 4},
+		"start_dev cannot log":                    {"start_dev", "sleep 60 > nowhere/dev.log 2>&1 &", []string{"start_dev", "could not write the server's log", "nowhere/dev.log: No such file or directory"}, 4},
 		"reset_state fails":                       {"reset_state", "echo no database >&2; false", []string{"reset_state", "failed with exit status 1", "no database"}, 4},
 		"reset_state is killed":                   {"reset_state", "kill -9 $PPID", []string{"reset_state", "was stopped together with all that it had started"}, 4},
 	} {
@@ -42,7 +43,7 @@ func TestHookFails(t *testing.T) {
 			dir := t.TempDir()
 			project(t, dir, usual().but(c.hook, c.body), nil)
 			m := script(suite(), build("hello"), pass())
-			quick := func(l *phase.Loop, _ *hone.Run) { l.Hooks.Time = 10 * time.Second }
+			quick := func(l *phase.Loop, _ *hone.Run) { l.Hooks.Time, l.Hooks.Up = 10*time.Second, 10*time.Second }
 			end := process{model: m, set: quick}.live(t, dir)
 			if end.Kind != hone.KindFailed || len(m.asked) != c.turns {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))

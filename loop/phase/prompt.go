@@ -298,5 +298,5 @@ func (l Loop) fits(e assignment, dir string, c composed) error {
 		}
 		fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures", max(rest, 0), projectName, MapName)
 		return b.String()
-	}, "shorten the specifications, or choose a model with a larger context")
+	}, "shorten the specifications")
 }

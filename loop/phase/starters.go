@@ -17,6 +17,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/lazyregexp"
 	"hone/loop"
+	"hone/loop/phase/spec"
 )
 
 //go:embed starters
@@ -45,16 +46,33 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 			}
 			own, err := loop.Files(starters, "starters/phase-"+name)
 			prompts := []loop.File{{Path: "prompts/builder.md", Content: []byte(BuilderRole)}, {Path: "prompts/verifier.md", Content: []byte(VerifierRole)}}
-			return slices.Concat(prompts, common, own), err
+			later := laterLayout(root)
+			files := slices.Concat(prompts, common, own)
+			return slices.DeleteFunc(files, func(f loop.File) bool { return slices.Contains(later, f.Path) }), err
 		},
 		Next: func(root string) string {
 			run := "make phase PHASE=1"
 			if runs, _ := runsHone(root); !runs {
 				run = "hone phase 1"
 			}
+			if len(laterLayout(root)) > 0 {
+				return "put the commands of .abl/abl.config.yaml into abl.config.sh, with their logs in tests/results/, then: hone phase 1 --list && " + run
+			}
 			return "write what you want into project.md and specs/phase1.md, check abl.config.sh, then: hone phase 1 --list && " + run
 		},
 	}
+}
+
+// laterLayout returns the starter files that a project of ABL's later layout has below .abl/. Written, they would be read in
+// place of those.
+func laterLayout(root string) (has []string) {
+	if spec.Dir(root) != "specs" {
+		has = append(has, "specs/phase1.md")
+	}
+	if _, err := os.Stat(filepath.Join(root, ".abl", projectName)); err == nil {
+		has = append(has, projectName)
+	}
+	return has
 }
 
 // The language of the code in src/, else of that at the root, chooses the hooks.

@@ -23,7 +23,7 @@ func (p prompt) sizeReport() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or choose a model with a larger context`
+const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR`
 
 func largest(items []item, n int) []item {
 	sorted := slices.Clone(items)

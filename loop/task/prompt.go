@@ -166,7 +166,7 @@ func modelMessages(t taskFile, text string) []model.Message {
 func (l Loop) fits(role hone.Role, t taskFile, rest int) error {
 	return loop.Explain(role.Fits(int64(len(role.System)+t.Size()+rest)), func() string {
 		return fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
-	}, "shorten the task, or choose a model with a larger context")
+	}, "shorten the task")
 }
 
 // standing is the state of the work when a loop begins.

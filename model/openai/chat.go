@@ -213,10 +213,13 @@ func (a *chatAnswer) add(data []byte) (settled bool, err error) {
 	}
 	size := 0
 	for _, choice := range chunk.Choices {
+		size += len(choice.Delta.Content) + len(choice.Delta.ToolCalls)
+		if choice.Index > 0 {
+			continue // a proxy asked for more answers than one
+		}
 		a.addText(choice.Delta.Content)
 		a.refusal += choice.Delta.Refusal
 		a.addReasoning(choice.Delta.RawJSON())
-		size += len(choice.Delta.Content) + len(choice.Delta.ToolCalls)
 		for _, d := range choice.Delta.ToolCalls {
 			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments, d.RawJSON())
 		}

@@ -81,6 +81,23 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
+// TestFirstAnswer: of several answers the first alone counts, also if the others come between its parts and end
+// otherwise.
+func TestFirstAnswer(t *testing.T) {
+	for wire, reply := range map[string]string{
+		"chat": events(`{"choices":[{"index":1,"delta":{"content":"No","tool_calls":[{"index":0,"id":"x","function":{"name":"read","arguments":"{}"}}]}},{"index":0,"delta":{"content":"H"}}]}`,
+			`{"choices":[{"index":1,"delta":{"content":"No"},"finish_reason":"length"}]}`, `{"choices":[{"index":0,"delta":{"content":"i"},"finish_reason":"stop"}]}`, "[DONE]"),
+		"gemini": events(`{"candidates":[{"index":1,"content":{"parts":[{"text":"No"}]},"finishReason":"MAX_TOKENS"},{"content":{"parts":[{"text":"H"}]}}]}`,
+			`{"candidates":[{"index":1,"content":{"parts":[{"text":"No"}]}}]}`, `{"candidates":[{"index":0,"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}]}`),
+	} {
+		url, _ := serve(t, stream, reply)
+		got, err := open(wire, url).Generate(t.Context(), hello())
+		if err != nil || got.Text() != "Hi" || got.Finish != model.Stop || len(got.Calls()) > 0 {
+			t.Errorf("%s: %q, %v, %q, %v", wire, got.Text(), got.Calls(), got.Finish, err)
+		}
+	}
+}
+
 // A reason that says that a reply is not complete stays, whatever a gateway sends after it.
 func TestTheWorstReasonCounts(t *testing.T) {
 	ends := map[string]string{ // the end of each stream of replies; %s is a reason

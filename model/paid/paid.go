@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"hone/history"
@@ -195,6 +196,15 @@ type ContextError struct {
 	Says   string // the provider's message, if it rejected the request
 	Room   string // what takes the space, in lines; empty if unknown
 	Remedy string // how to save space, as a clause in the imperative; empty if unknown
+}
+
+// Next returns what the user can do: save space, or change the limit.
+func (e *ContextError) Next() history.Next {
+	first := strings.TrimPrefix(e.Remedy+", or choose a model with a larger context", ", or ")
+	if e.Need > 0 { // the limit is hone's own
+		first += fmt.Sprintf(", or set context in [model] of .config/hone.toml if the model has more than %d tokens", e.Limit)
+	}
+	return history.Next{First: first, Verb: history.NewRun}
 }
 
 func (e *ContextError) Error() string {

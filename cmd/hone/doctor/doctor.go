@@ -190,7 +190,7 @@ func (o Options) lookAtCheck() Diagnosis {
 	if !ok {
 		d.Found = "not read, because the configuration is not used"
 	}
-	d.Hint = language.Advise(root, "", "hone fix --check "+strconv.Quote(loop.ExampleCheck))
+	d.Hint = language.Advise(root, "hone fix --check "+strconv.Quote(loop.ExampleCheck))
 	return d
 }
 

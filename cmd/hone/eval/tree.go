@@ -13,7 +13,6 @@ import (
 	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
-	"hone/internal/artifact"
 	"hone/internal/git"
 	"hone/loop"
 	"hone/workspace"
@@ -202,15 +201,10 @@ func overlay(from, to string) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = fmt.Errorf("%s is not a regular file", filepath.Join(from, path))
 		}
-		var in *os.File
-		if err == nil {
-			in, err = src.Open(path)
-		}
 		if err != nil {
 			return err
 		}
-		defer in.Close()
-		text, err := artifact.InputFrom(in, filepath.Join(from, path))
+		text, err := src.ReadFile(path)
 		if err != nil {
 			return err
 		}

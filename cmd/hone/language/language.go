@@ -79,9 +79,8 @@ func Checks(ls []Language) string {
 }
 
 // Advise returns a hint in which the check of the project in a directory takes the place of
-// the example. If the hint is the command line itself, at, which is empty or the flag -C, follows
-// the check, and the files that it is from precede the line.
-func Advise(root, at, hint string) string {
+// the example. If the hint is the command line itself, the files that it is from precede the line.
+func Advise(root, hint string) string {
 	example := strconv.Quote(loop.ExampleCheck)
 	if !strings.Contains(hint, example) {
 		return hint
@@ -94,7 +93,7 @@ func Advise(root, at, hint string) string {
 	if before, _, _ := strings.Cut(hint, example); !strings.HasPrefix(before, "hone ") || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
 		return strings.ReplaceAll(hint, example, own)
 	}
-	return from + ": " + strings.ReplaceAll(hint, example, own+at)
+	return from + ": " + strings.ReplaceAll(hint, example, own)
 }
 
 // Suggestion returns the check of the project in a directory, and which files suggest it, such as

@@ -341,7 +341,13 @@ func (s *Screen) output(line []byte) {
 }
 
 func (s *Screen) hold(b []byte) {
-	s.held = append(s.held, b...)
+	if s.held = append(s.held, b...); len(s.held) > 2*mostHeld {
+		s.holdLast()
+	}
+}
+
+// holdLast takes time, however little was written since the last time.
+func (s *Screen) holdLast() {
 	from := len(s.held)
 	for n := 0; n < lastOutput && from > 0; n++ {
 		from = bytes.LastIndexByte(s.held[:from-1], '\n') + 1
@@ -352,6 +358,7 @@ func (s *Screen) hold(b []byte) {
 }
 
 func (s *Screen) endOutput() {
+	s.holdLast()
 	if s.more > 0 {
 		s.line("  … " + render.Count(s.more, "more line") + ": " + s.o.Full)
 	}

@@ -27,14 +27,15 @@ type cause struct {
 
 // Command is a command that failed behind walls.
 type Command struct {
-	Policy  sandbox.Policy
-	Root    string               // the tree
-	Home    string               // the directory with the commands' home
-	Dir     string               // in which it ran
-	Env     []string             // its environment
-	Environ []string             // the user's
-	Secrets []listing.SecretFile // the files of the tree that are hidden because they look secret
-	Keys    []string             // the variables that commands never get
+	Policy    sandbox.Policy
+	Workspace string               // what a loop hides of it is hidden on purpose, such as src/ from the verifier of phase
+	Root      string               // the tree, in the workspace or a copy of it
+	Home      string               // the directory with the commands' home
+	Dir       string               // in which it ran
+	Env       []string             // its environment
+	Environ   []string             // the user's
+	Secrets   []listing.SecretFile // the files of the tree that are hidden because they look secret
+	Keys      []string             // the variables that commands never get
 }
 
 var causes = []cause{
@@ -112,7 +113,7 @@ func (c Command) openingNote(path, how string) string {
 	}
 	shop := workshop.Workshop{Root: c.Root, Home: c.Home, Environ: c.Environ}
 	system := within([]string{"/proc", "/sys", "/dev"}) || filepath.Dir(real) == real
-	if system || within(p.Write, p.Hide) || sandbox.Within(real, c.Root) || shop.Secret(path) {
+	if system || within(p.Write, p.Hide, []string{c.Workspace}) || sandbox.Within(real, c.Root) || shop.Secret(path) {
 		return ""
 	}
 	note := "a command seems to need %s, which is %s behind the walls; allow it with %s = [%q] in [sandbox] of " + config.HonePath

@@ -22,7 +22,7 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := sandbox.Policy{Write: []string{at("tree"), at("run")}, Read: []string{"/usr", "/bin", "/lib", at("shown")}}
-	c := Command{Policy: policy, Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []listing.SecretFile{{Path: at("tree/.env"), Why: "an environment file"}, {Path: at("tree/sub/key_test.go"), Why: "line 3 looks like a key"}, {Path: at("tree/own"), Why: secret.OwnKeyReason}}, Keys: []string{"OPENAI_API_KEY"},
+	c := Command{Policy: policy, Workspace: at("tree"), Root: at("tree"), Home: at("run"), Dir: at("tree"), Secrets: []listing.SecretFile{{Path: at("tree/.env"), Why: "an environment file"}, {Path: at("tree/sub/key_test.go"), Why: "line 3 looks like a key"}, {Path: at("tree/own"), Why: secret.OwnKeyReason}}, Keys: []string{"OPENAI_API_KEY"},
 		Env:     []string{"PATH=/usr/bin:/bin", "HOME=" + at("run")},
 		Environ: []string{"PATH=/usr/bin:/bin:" + at("tools"), "HOME=" + at("home"), "DATABASE_URL=x", "DEPLOY_TO=x", "STAGE=x", "SSH_AUTH_SOCK=/x", "OPENAI_API_KEY=x", "EMPTY="}}
 	for output, want := range map[string]string{
@@ -83,6 +83,23 @@ func TestNotes(t *testing.T) {
 		_, part, _ := strings.Cut(want, " ")
 		if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.Contains(fmt.Sprint(notes), part)) {
 			t.Errorf("%q: %q, want %q", output, notes, want)
+		}
+	}
+}
+
+// What a loop hides from a role in the user's own project stays hidden: to open it would end the separation (ruling A7).
+func TestOtherRole(t *testing.T) {
+	base := crashtest.Workspace(t, map[string]string{"project/tests/x": "", "project/src/main": "", "data/file": ""})
+	at := func(name string) string { return filepath.Join(base, name) }
+	c := Command{Policy: sandbox.Policy{Write: []string{at("project/tests")}}, Workspace: at("project"), Root: at("project/tests"), Dir: at("project/tests")}
+	for output, want := range map[string]int{
+		"ls: cannot access '../src': No such file or directory":          0,
+		"cat: " + at("project/src/main") + ": No such file or directory": 0,
+		"touch: cannot touch '../new': Read-only file system":            0,
+		"cat: ../../data/file: No such file or directory":                1,
+	} {
+		if notes := c.Notes(output); len(notes) != want {
+			t.Errorf("%q: %q, want %d notes", output, notes, want)
 		}
 	}
 }

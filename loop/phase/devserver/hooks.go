@@ -16,6 +16,7 @@ import (
 
 	"hone"
 	"hone/internal/excerpt"
+	"hone/internal/lazyregexp"
 	"hone/sandbox"
 )
 
@@ -92,6 +93,12 @@ func (h Hooks) Call(ctx context.Context, name string, args ...string) (Result, e
 	}
 	return Result{got.Exit, output}, nil
 }
+
+// UnwritableLog returns the line in which bash says that abl.config.sh cannot write a log; empty if there is none.
+// That is not the fault of the code (ruling A15).
+func UnwritableLog(output string) string { return unwritableLog.FindString(output) }
+
+var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
 
 // Failed returns the error of a hook whose exit status is not 0. It ends the run, because the project's configuration
 // is at fault and not the code.

@@ -130,6 +130,9 @@ func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error)
 		if ctx.Err() != nil {
 			return Started{}, context.Cause(ctx)
 		}
+		if output := c.output(); UnwritableLog(output) != "" { // bash then does not start what would have written it
+			return Started{}, hookStop("start_dev", "could not write the server's log", output)
+		}
 		return Started{Why: why, Report: history.Report{Said: "did not come up, see " + Log, Log: g.log() + c.output()}}, nil
 	}
 	return Started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
