@@ -154,16 +154,8 @@ func (p *pytestOutput) progress(line string) {
 	case ok, len(p.said) > 0 && len(p.said) < 200:
 		p.said = append(p.said, internal)
 	case strings.Contains(line, ".py::"):
-		m := pytestLive.FindStringSubmatch(line)
-		if m == nil {
-			return
-		}
-		p.run.running = ""
-		switch m[1] + m[3] {
-		case "FAILED", "ERROR":
-			p.run.failed = append(p.run.failed, m[2])
-		case "":
-			p.run.running = m[2]
+		if m := pytestLive.FindStringSubmatch(line); m != nil {
+			p.run.test(m[2], m[1]+m[3])
 		}
 	}
 }

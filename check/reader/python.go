@@ -49,6 +49,19 @@ func (p *pyRun) line(line string) {
 	}
 }
 
+var pyPassed = lazyregexp.New(`^(?:ok|skipped .*|(?:un)?expected (?:success|failure)|PASSED|SKIPPED|XFAIL|XPASS)$`)
+
+// A test without a verdict is running, whatever it prints.
+func (p *pyRun) test(name, verdict string) {
+	p.running = ""
+	switch {
+	case verdict == "FAIL" || verdict == "FAILED" || verdict == "ERROR":
+		p.failed = append(p.failed, name)
+	case !pyPassed.MatchString(verdict):
+		p.running = name
+	}
+}
+
 func (p *pyRun) begins(line string) string {
 	if i := strings.Index(line, "Fatal Python error: "); i >= 0 {
 		return line[i:]

@@ -321,6 +321,8 @@ func TestStopped(t *testing.T) {
 			":0: m.TestB/x | TestB/x: it was running when the command was stopped\n"},
 		{"pytest", ruler("=", "test session starts") + "tests/test_a.py::test_a FAILED [ 33%]\ntests/test_a.py::test_b ",
 			":0: tests/test_a.py::test_b | test_b: it was running when the command was stopped\ntests/test_a.py:0: tests/test_a.py::test_a | test_a failed\n"},
+		{"unittest", "test_a (m.C.test_a) ... FAIL\ntest_b (m.C.test_b) ... skipped 'no network'\ntest_c (m.C.test_c) ... expected failure\n",
+			":0: m.C.test_a | m.C.test_a failed\n"},
 		{"unittest", "test_a (m.C.test_a) ... FAIL\ntest_b (m.C.test_b) ... ",
 			":0: m.C.test_b | m.C.test_b: it was running when the command was stopped\n:0: m.C.test_a | m.C.test_a failed\n"},
 	} {

@@ -21,15 +21,8 @@ func readUnittest(text string, l *list) {
 	progress := func(line string) {
 		run.line(line)
 		m := unittestLive.FindStringSubmatch(line)
-		if known = known || m != nil || unittestRan.MatchString(line); m == nil {
-			return
-		}
-		run.running = ""
-		switch name := unittestFullName(m[1]); {
-		case m[2] == "FAIL" || m[2] == "ERROR":
-			run.failed = append(run.failed, name)
-		case m[2] != "ok" && !strings.HasPrefix(m[2], "skipped"):
-			run.running = name
+		if known = known || m != nil || unittestRan.MatchString(line); m != nil {
+			run.test(unittestFullName(m[1]), m[2])
 		}
 	}
 	for n, s := range sections(text, func(line string) (head string, ok bool) { return "", line == double }) {

@@ -82,27 +82,25 @@ func texts(raw json.RawMessage) []string {
 
 // A missing list is empty. Unknown keys are ignored unless they look like a misspelling, which
 // would otherwise make the answer empty.
-func decode(raw []byte) (workspace.Change, error) {
+func decode(raw json.RawMessage) (workspace.Change, error) {
 	var ch workspace.Change
 	if key, ok := reply.RepeatedKey(raw); ok {
 		return ch, fmt.Errorf("the key %q appears twice in the object", key)
 	}
 	known, unknown := 0, 0
-	err := eachKey(raw, func(key string, d *json.Decoder) error {
-		switch key {
-		case keyWrite:
+	err := eachKey(raw, func(key string, value json.RawMessage) error {
+		switch {
+		case key == keyWrite:
 			known++
-			return writes(d, &ch)
-		case keyDelete:
+			return writes(value, &ch)
+		case key == keyDelete:
 			known++
-			return deletions(d, &ch)
-		}
-		if isKey(key) {
+			return deletions(value, &ch)
+		case isKey(key):
 			return fmt.Errorf("the key %q is not one of %q and %q", key, keyWrite, keyDelete)
 		}
 		unknown++
-		var skipped json.RawMessage
-		return d.Decode(&skipped)
+		return nil
 	})
 	if err == nil && known == 0 && unknown > 0 {
 		err = fmt.Errorf("the object has neither %q nor %q", keyWrite, keyDelete)
@@ -124,41 +122,31 @@ func resembles(a, b string) bool {
 	return a == b || a == b+"d" || a == b+"s" || a == "createupdate" && b == letters(keyWrite)
 }
 
-// raw is an object. d is before the value of key.
-func eachKey(raw []byte, visit func(key string, d *json.Decoder) error) error {
+// raw is an object. Its members keep their order.
+func eachKey(raw json.RawMessage, visit func(key string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil { // the opening brace
-		return err
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
+	_, err := d.Token() // the opening brace
+	for err == nil && d.More() {
+		var key json.Token
+		var value json.RawMessage
+		if key, err = d.Token(); err == nil {
+			err = d.Decode(&value)
 		}
-		key, _ := t.(string)
-		if err := visit(key, d); err != nil {
-			return err
+		if err == nil {
+			err = visit(key.(string), value)
 		}
 	}
-	return nil
+	return err
 }
 
-func writes(d *json.Decoder, ch *workspace.Change) error {
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
-		return err
-	}
+func writes(raw json.RawMessage, ch *workspace.Change) error {
 	if string(raw) == "null" {
 		return nil
 	}
 	if raw[0] != '{' {
 		return fmt.Errorf("%q must be an object of paths and contents", keyWrite)
 	}
-	return eachKey(raw, func(p string, d *json.Decoder) error {
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
+	return eachKey(raw, func(p string, value json.RawMessage) error {
 		content, ok := stringIn(value, "contents", "content")
 		if !ok {
 			return fmt.Errorf("the contents of %q must be a string with the whole file, and nothing else", p)
@@ -193,9 +181,9 @@ func stringIn(value json.RawMessage, names ...string) (string, bool) {
 	return text, found
 }
 
-func deletions(d *json.Decoder, ch *workspace.Change) error {
+func deletions(raw json.RawMessage, ch *workspace.Change) error {
 	var list []json.RawMessage
-	if err := d.Decode(&list); err != nil {
+	if json.Unmarshal(raw, &list) != nil {
 		return fmt.Errorf("%q must be a list of paths", keyDelete)
 	}
 	for _, value := range list {

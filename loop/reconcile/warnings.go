@@ -99,10 +99,10 @@ func (l Loop) noSpecs(files workspace.Manifest) string {
 	return text
 }
 
-// The pattern matches only relative to SOURCE_DIR.
+// The pattern matches only relative to SOURCE_DIR, or names a file outside, which cannot change.
 func (l Loop) advice(pattern string, files workspace.Manifest) string {
 	below := treepath.Quote(l.Scope) + "/" + strings.TrimPrefix(pattern, "./")
-	if l.Scope == "" || !matchesAny(below, files) {
+	if l.Scope == "" || !matchesAny(below, files) && (l.within(path.Clean(pattern)) || strings.ContainsAny(pattern, "*?[{")) {
 		return ""
 	}
 	return fmt.Sprintf("; patterns are relative to the root of the repository: write %q", below)

@@ -161,7 +161,7 @@ func match(globs []glob, at, path string) bool {
 		case !strings.HasSuffix(at, g.end) || !strings.HasPrefix(Base(at), g.start):
 			return false
 		case g.named:
-			at = Base(at)
+			return Base(at) == g.text || doublestar.MatchUnvalidated(g.text, Base(at))
 		}
 		return at == g.text || doublestar.MatchUnvalidated(g.text, at)
 	})

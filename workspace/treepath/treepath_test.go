@@ -2,6 +2,7 @@ package treepath
 
 import (
 	"errors"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -161,6 +162,9 @@ func TestPatterns(t *testing.T) {
 		}
 		if got := ps.Match(c.path); got != c.want {
 			t.Errorf("pattern %q, path %q: %v, want %v", c.pattern, c.path, got, c.want)
+		}
+		if got := Match([]string{"**/zz[0-9]", "**/zz*" + path.Ext(c.path), c.pattern}, c.path); got != c.want {
+			t.Errorf("pattern %q after others, path %q: %v, want %v", c.pattern, c.path, got, c.want)
 		}
 	}
 	for _, path := range []string{"app/[id]/{a,b}", `a\b*?`, "plain/é"} {

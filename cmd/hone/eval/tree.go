@@ -187,6 +187,7 @@ func overlay(from, to string) error {
 		return err
 	}
 	defer dst.Close()
+	const most = 64 << 20 // bytes of a file
 	return fs.WalkDir(src.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == "." {
 			return err
@@ -200,6 +201,9 @@ func overlay(from, to string) error {
 		info, err := src.Stat(path)
 		if err == nil && !info.Mode().IsRegular() {
 			err = fmt.Errorf("%s is not a regular file", filepath.Join(from, path))
+		}
+		if err == nil && info.Size() > most {
+			err = fmt.Errorf("%s is larger than %d MiB", filepath.Join(from, path), most>>20)
 		}
 		if err != nil {
 			return err
