@@ -44,6 +44,9 @@ func loadTrust(folder string) (TrustRecord, error) {
 }
 
 func readTrust(name string) (r TrustRecord, err error) {
+	if _, err := state.Find(); err != nil { // it is no fault of the record
+		return r, err
+	}
 	if err := state.Load(&r, trustDir, name); err != nil {
 		return TrustRecord{}, fmt.Errorf("read the record of trust %w; remove the file, and trust the folder again", err)
 	}

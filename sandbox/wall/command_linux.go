@@ -29,12 +29,11 @@ type walled struct {
 
 	dials sync.Mutex // held while a request is sent, which none is once over is closed
 
-	over     chan struct{} // closed after the supervisor's last message
-	ready    *sandbox.Grade
-	starts   bool // the command may have started
-	result   ended
-	reported bool // result is set
-	failed   error
+	over   chan struct{} // closed after the supervisor's last message
+	ready  *sandbox.Grade
+	starts bool   // the command may have started
+	result *ended // nil if the supervisor was killed before
+	failed error
 }
 
 // start starts the supervisor of a command. A command without arguments only tries the walls; up
@@ -147,7 +146,7 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			l.failed = m.Fail.err()
 			return
 		case m.Exit != nil:
-			l.result, l.reported = *m.Exit, true
+			l.result = m.Exit
 			return
 		}
 	}
@@ -276,8 +275,8 @@ func (l *walled) End() process.Exit {
 	l.dials.Lock()
 	l.control.close()
 	l.dials.Unlock()
-	if !l.reported {
-		return process.Exit{Status: -1, Signal: unix.SIGKILL.String()}
+	if l.result == nil {
+		l.result = &ended{Exit: process.Exit{Status: -1, Signal: unix.SIGKILL.String()}}
 	}
-	return process.Exit{Status: l.result.Exit, Signal: l.result.Signal}
+	return l.result.Exit
 }

@@ -43,9 +43,8 @@ type failure struct {
 }
 
 type ended struct {
-	Exit   int    `json:"exit"`
-	Signal string `json:"signal,omitempty"`
-	Over   string `json:"over,omitempty"` // the limit that ended it; empty if none did
+	process.Exit
+	Over string `json:"over,omitempty"` // the limit that ended it; empty if none did
 }
 
 func failureOf(err error) *failure {

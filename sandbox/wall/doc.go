@@ -21,7 +21,8 @@
 //
 // Read the files in this order:
 //
-//	walls.go, walls_linux.go  Run, Start and Build: the walls as their caller sees them
+//	walls.go             Run, Start and Close: the walls as their caller sees them
+//	walls_linux.go       Build, and how a command is run
 //	kinds_linux.go       the table of walls, and what a supervisor is told
 //	command_linux.go     one command, seen from outside
 //	helper_linux.go      the start of a supervisor

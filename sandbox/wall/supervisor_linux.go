@@ -185,8 +185,7 @@ func (k *supervisor) supervise() {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	how := k.tree.Exit()
-	_ = k.send(message{Exit: &ended{Exit: how.Status, Signal: how.Signal, Over: over}})
+	_ = k.send(message{Exit: &ended{k.tree.Exit(), over}})
 	if over == "" {
 		<-k.gone
 	}

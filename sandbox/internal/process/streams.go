@@ -23,34 +23,47 @@ const DefaultMaxOutput = 64 << 20
 
 // Streams are a command's standard input, output and error, while it runs.
 type Streams struct {
-	in             input
 	stdout, stderr capture
 	live           sync.Mutex
-	theirs         []*os.File // the command's ends
-	ours           []*os.File
+	theirs         []*os.File    // the command's ends
+	ours           []*os.File    // those of output and error
 	done           chan struct{} // closed when output and error have ended
 	readers        sync.WaitGroup
+
+	from io.Reader     // what is copied to the command; nil if nothing is
+	feed *os.File      // the end of the pipe for it
+	fed  chan struct{} // closed when nothing is copied any more
 }
 
 // NewStreams makes a command's streams and starts to read its output. The caller
 // must call Started and Finish after the start, even if the start failed.
 func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
-	s := &Streams{done: make(chan struct{})}
-	if err := s.in.open(cmd, c.Stdin); err != nil {
-		return nil, err
+	s := &Streams{done: make(chan struct{}), fed: make(chan struct{})}
+	var err error
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
 	}
 	for range 2 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			s.in.started(err)
-			s.in.end(0)
-			closeAll(s.ours)
-			closeAll(s.theirs)
-			return nil, err
-		}
+		r, w := pipe()
 		s.ours, s.theirs = append(s.ours, r), append(s.theirs, w)
 	}
 	cmd.Stdout, cmd.Stderr = s.theirs[0], s.theirs[1]
+	switch from := c.Stdin.(type) {
+	case nil:
+	case *os.File:
+		cmd.Stdin = from
+	default:
+		r, w := pipe()
+		cmd.Stdin, s.theirs, s.from, s.feed = r, append(s.theirs, r), from, w
+	}
+	if err != nil {
+		closeAll(s.ours)
+		closeAll(s.theirs)
+		return nil, err
+	}
 	s.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveOut}}
 	s.stderr = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveErr}}
 	s.readers.Go(func() { s.read(s.ours[0], &s.stdout) })
@@ -102,18 +115,26 @@ func (s *Streams) forward(piece []byte, live []io.Writer) {
 // error it copies the input to the command.
 func (s *Streams) Started(err error) {
 	closeAll(s.theirs)
-	s.in.started(err)
+	if err != nil || s.from == nil {
+		close(s.fed)
+		return
+	}
+	go func() {
+		defer close(s.fed)
+		_, _ = io.Copy(s.feed, s.from) // a command need not read all of it
+		_ = s.feed.Close()
+	}()
 }
 
 // Stderr returns what was kept of the standard error. It may be called after
 // Finish.
 func (s *Streams) Stderr() []byte { return s.stderr.kept }
 
-func (s *Streams) wait(most time.Duration) {
+func wait(done <-chan struct{}, most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-s.done:
+	case <-done:
 	case <-timer.C:
 	}
 }
@@ -121,8 +142,11 @@ func (s *Streams) wait(most time.Duration) {
 // Finish waits at most that long until the streams have ended, and closes them. What the command
 // has written by then is kept, however slow its readers are.
 func (s *Streams) Finish(most time.Duration) {
-	s.wait(most)
-	s.in.end(most)
+	wait(s.done, most)
+	if s.feed != nil {
+		_ = s.feed.Close()
+		wait(s.fed, most) // for a Read to return
+	}
 	for _, f := range s.ours {
 		if f.SetReadDeadline(time.Now()) != nil { // Windows has none for pipes
 			_ = f.Close()

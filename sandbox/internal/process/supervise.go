@@ -40,7 +40,7 @@ const Lull = 500 * time.Millisecond
 func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace time.Duration) Outcome {
 	how := await(ctx, c, timeout, grace)
 	if how == byItself {
-		s.wait(Lull)
+		wait(s.done, Lull)
 	}
 	o := Outcome{Exit: c.End(), TimedOut: how == byTimeout}
 	s.Finish(Lull)
