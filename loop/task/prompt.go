@@ -211,8 +211,11 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	}
 	if s.check != "" {
 		may := "you may run exactly this line"
-		if s.noBash {
+		switch {
+		case s.noBash:
 			may = "you cannot run it"
+		case !role.Agent:
+			may += "; with `last`, if it passes, the final answer in the same reply ends the session"
 		}
 		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; %s)\n", render.Line(s.check), may)
 	}
