@@ -111,9 +111,9 @@ func readLogs(dir string, names ...string) (texts []string, err error) {
 
 // The hooks of ABL's later layout log there, instead of into tests/results/ (ruling A15).
 func (l Loop) laterLogs(names ...string) (logs []string) {
-	if l.Logs {
+	for _, dir := range l.Logs {
 		for _, name := range names {
-			logs = append(logs, LogDir+"/"+name)
+			logs = append(logs, dir+"/"+name)
 		}
 	}
 	return logs

@@ -71,7 +71,7 @@ type invocation struct {
 	VerifierSystem string          `json:"verifier_system"`
 	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
 	HookRead       []string        `json:"hook_read,omitempty"`  // absolute
-	HookLogs       bool            `json:"hook_logs,omitempty"`  // hooks write into LogDir
+	HookLogs       []string        `json:"hook_logs,omitempty"`  // see Loop.Logs
 
 	role string // of a preview
 }
@@ -85,11 +85,23 @@ func (v *invocation) Models() []loop.RoleModel {
 
 // Own reports whether a file is the loop's own.
 func (v *invocation) Own(string) func(string) bool {
-	return func(name string) bool { return Own(name) || v.HookLogs && strings.HasPrefix(name, LogDir+"/") }
+	return func(name string) bool { return Own(name) || v.isLog(name) }
 }
 
-// namesLogs matches a line of abl.config.sh that writes into LogDir.
-var namesLogs = lazyregexp.New(`(?m)^[^#\n]*(?:\blogs/|mkdir\b[^\n]*\blogs\b)`)
+func (v *invocation) isLog(name string) bool {
+	return slices.ContainsFunc(v.HookLogs, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+}
+
+// namesLogs matches a line of abl.config.sh that writes into a directory of logs of ABL's later layouts.
+var namesLogs = lazyregexp.New(`(?m)^[^#\n]*?(\.abl/)?(?:\blogs/|mkdir\b[^\n]*?(\.abl/)?\blogs\b)`)
+
+func hookLogs(hooks []byte) (dirs []string) {
+	for _, m := range namesLogs.FindAllStringSubmatch(string(hooks), -1) {
+		dirs = append(dirs, m[1]+m[2]+LogDir)
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
 
 func programs(root string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(root, devserver.Config)); err != nil {
@@ -159,7 +171,7 @@ func (v *invocation) complete(root string) error {
 		return noContract(own.Path)
 	}
 	hooks, err := artifact.Input(filepath.Join(root, devserver.Config))
-	v.HookLogs = namesLogs.Match(hooks)
+	v.HookLogs = hookLogs(hooks)
 	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		hint := "hone init phase, or name the project's directory with --dir"
 		if _, err := os.Stat(filepath.Join(root, ".abl", "abl.config.yaml")); err == nil {
@@ -263,7 +275,7 @@ type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
-		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.logDirs()...) },
+		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			if grade.Level != sandbox.LevelOpen {
 				r.Reach = v.canChange
@@ -271,7 +283,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 			return nil, noteWeak(r, grade)
 		}})
 	logs, net := []string{at(Results)}, config.HookNet.In(v.Values)
-	for _, dir := range v.logDirs() {
+	for _, dir := range v.HookLogs {
 		logs = append(logs, at(dir))
 	}
 	hooks := loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
@@ -293,14 +305,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 // The commands of a role and the hooks are behind walls.
 func (v *invocation) canChange(file string) bool {
 	top, _, _ := strings.Cut(file, "/")
-	return top == Src || top == Tests || slices.Contains(v.logDirs(), top)
-}
-
-func (v *invocation) logDirs() []string {
-	if v.HookLogs {
-		return []string{LogDir}
-	}
-	return nil
+	return top == Src || top == Tests || v.isLog(file)
 }
 
 func noteWeak(r *hone.Run, g sandbox.Grade) error {

@@ -76,8 +76,8 @@ type Loop struct {
 	// round; 0 means 1 (ruling A3).
 	HealthAttempts int
 	Hooks          devserver.Hooks
-	// Logs says that the hooks write into LogDir, as those of ABL's later layout.
-	Logs   bool
+	// Logs are the directories that the hooks write into beside Results, as those of ABL's later layouts.
+	Logs   []string
 	Server *devserver.Server
 	Git    *git.Git
 	// Guard finds secrets; nil withholds nothing.
@@ -98,6 +98,11 @@ func Own(name string) bool { return name == MapName || strings.HasPrefix(name, R
 // directories for the hooks' logs, unless they exist. It must be called before there
 // are walls around them.
 func Prepare(ctx context.Context, g *git.Git, root string, logs ...string) error {
+	for _, dir := range logs {
+		if parent := path.Dir(dir); parent != "." {
+			logs = append([]string{parent}, logs...)
+		}
+	}
 	for _, dir := range append([]string{Src, Tests, Results}, logs...) {
 		if err := loop.MakeDir(root, dir); err != nil {
 			return err
