@@ -515,7 +515,8 @@ func (a *attempt) removed() bool {
 func (g *contest) summary(end hone.End) string {
 	var others []string
 	for _, a := range g.run.Past().Attempts() {
-		if !a.Applied && a.Run != "" {
+		nothing := a.Number <= len(g.all) && !g.changed(g.all[a.Number-1]) // it was stopped too early
+		if !a.Applied && a.Run != "" && !nothing {
 			others = append(others, journal.ShortRun(a.Run))
 		}
 	}
