@@ -234,10 +234,10 @@ func TestLoadNothing(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	const at = ".config/hone.toml:"
+	const at, sections = ".config/hone.toml:", "check, commands, fix, guard, implement, improve, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: unknown section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, fix, guard, implement, improve, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: " + sections},
 		{"[improve]\ntarget = 'soon'\n", at + "2: improve.target: \"soon\" is not a number; write a number, such as \"100\""},
 		{"[improve]\nmin-gain = '100%'\n", at + "2: improve.min-gain: \"100%\" is not a percentage; write a percentage below 100, such as \"1%\""},
 		{"rounds = 5\n", at + "1: rounds: it is outside of its section; write it below one of: [fix], [implement], [improve], [limits], [phase], [reconcile], [task]"},
@@ -249,7 +249,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: check, commands, fix, guard, implement, improve, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: " + sections},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is too small; write a whole number greater than 0"},

@@ -2,6 +2,8 @@ package kinds_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,4 +56,25 @@ func lists(section string) (n int) {
 		}
 	}
 	return n
+}
+
+// A new loop is also in the settings that loops share.
+func TestLoopsHaveSettings(t *testing.T) {
+	for _, k := range kinds.All() {
+		for _, r := range config.Table() {
+			if r.Key == "limits.rounds" && r.In[k.Name].Default == nil {
+				t.Errorf("%s: Rounds in internal/config/table.go has no number for it", k.Name)
+			}
+		}
+		root := t.TempDir()
+		if err := os.Mkdir(filepath.Join(root, ".config"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, config.HonePath), []byte("["+k.Name+"]\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.Load(root); err != nil {
+			t.Errorf("%s: loopNames in internal/config/table.go lacks it: %v", k.Name, err)
+		}
+	}
 }
