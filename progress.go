@@ -208,6 +208,9 @@ func (r *Run) addNotes(end *End, states []State) {
 	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
+	if end.Kind != KindDone {
+		end.Notes = append(end.Notes, r.Past().Denied()...)
+	}
 	end.Notes = append(end.Notes, r.Past().ModelChanges()...)
 	if c, ok, _ := r.cutShort(r.Past().LastRound(), ""); ok && end.Kind != KindDone {
 		end.Notes = append(end.Notes, "the last session was ended: "+c.Why)

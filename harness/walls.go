@@ -323,7 +323,7 @@ func (w *Walls) newlyDenied(dir, output string) []hone.Notice {
 	}
 	var notes []hone.Notice
 	for _, text := range slices.Sorted(maps.Values(denied)) {
-		notes = append(notes, hone.Notice{Text: text})
+		notes = append(notes, hone.Notice{Text: text, Denied: true})
 	}
 	return notes
 }
@@ -419,7 +419,7 @@ func outputOf(r sandbox.Result) string { return tail(r.Stdout) + "\n" + tail(r.S
 // WantsNet is the note about a command that seems to have failed because it has
 // no network.
 func WantsNet() hone.Notice {
-	return hone.Notice{Text: "the command seems to need the network, which is off behind the walls",
+	return hone.Notice{Text: "the command seems to need the network, which is off behind the walls", Denied: true,
 		Next: hone.Next{Flags: []hone.Flag{{Name: "net"}}, Remark: "which allows it"}}
 }
 

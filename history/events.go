@@ -69,6 +69,9 @@ type Resumed struct {
 type Notice struct {
 	Text string `json:"text"`
 	Next Next   `json:"next,omitzero"` // what the user can do about it
+	// Denied says that the walls kept a command from something that it seems to need. A run that
+	// does not end well names it again.
+	Denied bool `json:"denied,omitempty"`
 	// Repository is a git repository that a command made, as a path from the tree's root
 	// with slashes: a git directory or a .git file. It is empty if the text is about
 	// something else.

@@ -264,12 +264,28 @@ func (p *Past) Noticed(text string) bool {
 // none did.
 func (p *Past) Advised(flag string) (next Next, ok bool) {
 	defer p.lock().Unlock()
-	for _, next := range p.noticed {
-		if slices.ContainsFunc(next.Flags, func(f Flag) bool { return f.Name == flag }) {
-			return next, true
+	for _, n := range p.noticed {
+		if slices.ContainsFunc(n.Next.Flags, func(f Flag) bool { return f.Name == flag }) {
+			return n.Next, true
 		}
 	}
 	return Next{}, false
+}
+
+// Denied returns what the walls kept commands from, with the flags that allow it; nil if there is nothing.
+func (p *Past) Denied() (texts []string) {
+	defer p.lock().Unlock()
+	for _, n := range p.noticed {
+		text := n.Text
+		for _, f := range n.Next.Flags {
+			text += "; --" + f.Name + " allows it"
+		}
+		if n.Denied {
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 // Records returns the records of the steps of these names, in order.

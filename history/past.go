@@ -49,7 +49,7 @@ type facts struct {
 	records  map[string][]int         // by the name of the step
 	begins   map[journal.Identity]int // the last begin of each step
 	recorded map[journal.Identity]int // the record of each step
-	noticed  map[string]Next
+	noticed  map[string]Notice
 	outside  []string // since the last round opened
 	untold   []string // the same, since the last snapshot after a command
 	restored *int     // to which round, since the last one opened
@@ -99,7 +99,7 @@ func newPast() *Past {
 		records:  map[string][]int{},
 		begins:   map[journal.Identity]int{},
 		recorded: map[journal.Identity]int{},
-		noticed:  map[string]Next{},
+		noticed:  map[string]Notice{},
 		since:    map[string]workspace.Image{},
 		applying: map[journal.Identity]int{},
 		open:     map[int64]Reserve{},
@@ -151,7 +151,7 @@ func (p *Past) fold(e Event) {
 		p.outputs = slices.Concat(p.outputs, v.Outputs)
 		p.resumes++
 	case Notice:
-		p.noticed[v.Text] = v.Next
+		p.noticed[v.Text] = v
 	case FailedOver:
 		p.failed[v.From] = true
 		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round
