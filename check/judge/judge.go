@@ -47,6 +47,14 @@ func Of(command string) Set {
 	return Set{line: line}.with(globs)
 }
 
+// Named returns the files that patterns name; nil means none.
+func Named(globs []string) Set {
+	if len(globs) == 0 {
+		return Set{}
+	}
+	return Set{}.with(globs)
+}
+
 func (s Set) with(globs []string) Set {
 	s.files = append(slices.Clip(s.files), treepath.CompileValid(globs, true))
 	return s
