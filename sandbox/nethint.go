@@ -33,6 +33,11 @@ func WantsNetwork(output string) bool {
 		"getaddrinfo eai_again",
 		"enetunreach",
 		"unknownhostexception",
+		"connect eacces",
+		"connect eperm",
+		"[errno 13] connect call failed",
+		"urlopen error [errno 13]",
+		"establish a new connection: [errno 13]",
 		// Programs.
 		"unable to access 'http",
 		"could not read from remote repository",
@@ -56,5 +61,8 @@ func WantsNetwork(output string) bool {
 }
 
 // refusedElsewhere matches a connection that this machine itself refused, such as
-// "dial tcp 1.2.3.4:443: connect: permission denied".
-var refusedElsewhere = lazyregexp.New(`(dial tcp|connect to|connecting to|connect) [^\n]*: (permission denied|operation not permitted|eacces|eperm)\b`)
+// "dial tcp 1.2.3.4:443: connect: permission denied", or the end of a traceback. Landlock also refuses those to a
+// server that the command itself has started.
+var refusedElsewhere = lazyregexp.New(`((dial tcp|connect to|connecting to|connection to server at|connect) |/dev/tcp/)[^\n]*: (permission denied|operation not permitted|eacces|eperm)\b|` +
+	`permission denied - connect\(2\) for [^/\n]|exception: permission denied\n\s+at \S*net\.connect|` +
+	`connect\([^/\n]*\n([e\s~^]*\n)?(e\s+)?permissionerror: \[errno 13\] permission denied(\n|$)`)

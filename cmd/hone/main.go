@@ -61,11 +61,22 @@ func collectLater() {
 	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
+// ignoreBlankPlaces removes the blank variables that the os package would take for a path. Others are as if not set wherever hone
+// reads them.
+func ignoreBlankPlaces() {
+	for _, variable := range []string{"XDG_CACHE_HOME", "TMPDIR"} {
+		if strings.TrimSpace(os.Getenv(variable)) == "" {
+			_ = os.Unsetenv(variable)
+		}
+	}
+}
+
 // Main runs the program and returns its exit status, so that tests can run it
 // in their own binary. It adds the observer to every journal that it opens. walls
 // returns the kinds of walls of this system; nil means those that it really has.
 func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	ensureOwnerAccess()
+	ignoreBlankPlaces()
 	cobra.EnableCommandSorting = false // the help lists commands by how often they are used
 	ctx, stop := interruptContext()
 	defer stop()

@@ -50,6 +50,9 @@ var rules = map[string]struct {
 }
 
 var (
+	posixClass = lazyregexp.New(`(^|[^\\])\[:[a-z]+:\]`)
+	threeStars = lazyregexp.New(`(^|[^\\])\*\*\*`)
+
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -292,6 +295,14 @@ func globProblem(pattern string) (problem, hint string) {
 	const relative = `write it relative to the root, such as "docs/**"`
 	parts := strings.Split(strings.ReplaceAll(pattern, `\`, "/"), "/")
 	switch {
+	case strings.HasPrefix(pattern, "!"):
+		return fmt.Sprintf(`%q begins with "!", but a glob cannot except files`, pattern), `write the files that it is for, or \! for the character itself`
+	case strings.Trim(pattern, " \t") != pattern:
+		return fmt.Sprintf("%q begins or ends with a blank", pattern), "remove the blank, or write [ ] for one that the name has"
+	case posixClass.MatchString(pattern):
+		return fmt.Sprintf("%q contains a class of POSIX", pattern), "write its characters, such as [a-zA-Z]"
+	case threeStars.MatchString(pattern):
+		return fmt.Sprintf("%q contains three asterisks", pattern), "write /** for everything below a directory, or * for a part of a name"
 	case strings.HasPrefix(pattern, "/") || filepath.IsAbs(filepath.FromSlash(pattern)):
 		return fmt.Sprintf("%q is an absolute path", pattern), relative
 	case slices.Contains(parts, ".."):

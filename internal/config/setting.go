@@ -244,6 +244,9 @@ func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 		p = fs.StringSliceP(long, short, nil, "")
 	}
 	f := fs.Lookup(long)
+	if r.isList() {
+		f.Value = list{f.Value}
+	}
 	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
 	if r.Bare != "" {
 		f.NoOptDefVal = r.Bare
@@ -270,6 +273,36 @@ func (g given) Set(text string) error {
 		g.note()
 	}
 	return err
+}
+
+// list is the value of a flag that takes lists. Commas separate entries, but not in braces or after a backslash: an entry may be
+// a glob. Blanks around entries do not count.
+type list struct{ pflag.Value }
+
+func (l list) Set(text string) error {
+	var depth, start int
+	var entries []string
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			depth++
+		case c == '}':
+			depth = max(0, depth-1)
+		case c == ',' && depth == 0:
+			entries, start = append(entries, text[start:i]), i+1
+		}
+	}
+	if text != "" {
+		entries = append(entries, text[start:])
+	}
+	for _, entry := range entries {
+		if err := l.Value.(pflag.SliceValue).Append(strings.TrimSpace(entry)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ruleOf is the annotation of a flag with the rule of its values.

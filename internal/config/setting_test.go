@@ -80,6 +80,40 @@ func TestOneRow(t *testing.T) {
 	}
 }
 
+// A list is split at commas, but not within a glob, and blanks around its entries do not count.
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--only", "a.txt, lib/** "}, []string{"a.txt", "lib/**"}},
+		{[]string{"--only", "{src,lib}/**,a", "--only", "b.{go,{c,h}},d"}, []string{"{src,lib}/**", "a", "b.{go,{c,h}}", "d"}},
+		{[]string{"--only", `a\,b,c\}d,\{e,f`}, []string{`a\,b`, `c\}d`, `\{e`, "f"}},
+	} {
+		given, fs := Values{}, pflag.NewFlagSet("fix", pflag.ContinueOnError)
+		AddFlags(fs, given, "fix", "fix")
+		if err := fs.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, Only.In(given)); diff != "" {
+			t.Errorf("%q: %s", c.args, diff)
+		}
+		if problem, _ := FlagProblem(fs); problem != "" {
+			t.Errorf("%q: %s", c.args, problem)
+		}
+	}
+	for _, text := range []string{"", " ", "a,", "{a,b", "!a", "[[:alpha:]]x"} {
+		fs := pflag.NewFlagSet("fix", pflag.ContinueOnError)
+		AddFlags(fs, Values{}, "fix", "fix")
+		if err := fs.Parse([]string{"--only", text}); err != nil {
+			t.Fatal(err)
+		}
+		if problem, _ := FlagProblem(fs); problem == "" {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
 // What is recorded is read again with its type.
 func TestRecorded(t *testing.T) {
 	given := Values{}
