@@ -27,13 +27,16 @@ import (
 // command made it. Of the others it may be made: then a pass of the check is believed
 // only if the check passes with these files as they were, too.
 
-func (r *Run) isJudge(path string) bool { return r.Trust.protects(path) || r.judges.Has(path) }
+func (r *Run) isJudge(path string) bool { return r.protects(path) || r.judges.Has(path) }
 
-func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
+// A file counts under each name that a link of the found tree gives it.
+func (r *Run) protects(path string) bool {
+	return r.protected.Has(path) || r.found == nil && treepath.Match(r.Trust.Protect, path)
+}
 
 // keeps reports whether a change to a file needs the user's approval.
 func (r *Run) keeps(path string) bool {
-	return r.Trust.protects(path) || r.Trust.Keep && r.judges.Has(path)
+	return r.protects(path) || r.Trust.Keep && r.judges.Has(path)
 }
 
 func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
@@ -122,7 +125,7 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 // part is as it must be. A file whose contents were not stored judges as a whole. Permission
 // bits judge too: a runner may leave out what is not executable.
 func (r *Run) merge(c *judgeChange) (same bool, err error) {
-	if r.Trust.protects(c.Path) {
+	if r.protects(c.Path) {
 		return false, nil
 	}
 	now, ok, err := r.contentsOf(c.Before)

@@ -16,12 +16,13 @@ import (
 
 // view is what a process knows of the tree.
 type view struct {
-	last   workspace.Manifest // the newest manifest
-	age    age                // what may have changed the tree since
-	stored workspace.Stored   // the manifest that was stored last
-	found  workspace.Manifest // the tree as the run found it; nil before the first round
-	judges judge.Set          // Trust.Judges, with what follows from that tree
-	named  map[string]bool    // files larger than Largest that this process has named
+	last      workspace.Manifest // the newest manifest
+	age       age                // what may have changed the tree since
+	stored    workspace.Stored   // the manifest that was stored last
+	found     workspace.Manifest // the tree as the run found it; nil before the first round
+	judges    judge.Set          // Trust.Judges, with what follows from that tree
+	protected judge.Set          // the files of Trust.Protect, with the targets of links in that tree
+	named     map[string]bool    // files larger than Largest that this process has named
 }
 
 type age int
@@ -71,6 +72,7 @@ func (r *Run) find() (err error) {
 	}
 	r.found = append(workspace.Manifest{}, found...) // an empty tree is found too
 	r.judges = r.Trust.Judges.In(r.Tree.Dir(), r.found)
+	r.protected = judge.Named(r.Trust.Protect).In(r.Tree.Dir(), r.found)
 	return nil
 }
 

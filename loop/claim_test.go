@@ -21,6 +21,8 @@ func TestFalseClaim(t *testing.T) {
 		{"The tests should pass now.", two, ""},
 		{"The check does not pass yet.", two, ""},
 		{"12 of 14 tests pass.", two, ""},
+		{"The tests of the root package pass. The others cannot read their files.", two, ""},
+		{"Both new tests pass, and test_sum passes.", two, ""},
 		{"I made the tests fail less; exit status 1.", two, ""},
 		{"exit status 01, exit code 10", two, ""},
 		{"The check passes.", nil, ""},

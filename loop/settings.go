@@ -18,7 +18,6 @@ import (
 	"hone/sandbox"
 	"hone/tool/allow"
 	"hone/workspace"
-	"hone/workspace/treepath"
 )
 
 // FileFlags returns the names of the flags that are allowed in a file of another user, such
@@ -76,12 +75,12 @@ func (s *Settings) Shared() *Settings { return s }
 // Judges returns a function that reports whether a file judges the work of a run in a directory that found some files: the
 // user has named it, or it does so with the commands of check and metric (ruling G21).
 func (s Settings) Judges(dir string, found workspace.Manifest) func(path string) bool {
-	protected, judging := treepath.CompileValid(config.Protect.In(s.Values), true), judge.Set{}
+	protected, judging := judge.Named(config.Protect.In(s.Values)).In(dir, found), judge.Set{}
 	lines := strings.TrimSpace(strings.Join([]string{s.Check, config.Metric.In(s.Values), config.Confirm.In(s.Values)}, "\n"))
 	if lines != "" {
 		judging = judge.Of(lines).In(dir, found)
 	}
-	return func(path string) bool { return protected.Match(path) || judging.Has(path) }
+	return func(path string) bool { return protected.Has(path) || judging.Has(path) }
 }
 
 // PreviewFlags adds none.

@@ -8,30 +8,49 @@ import (
 )
 
 // interpreters are the programs that run a script, beside the shells, and go, whose run is one.
-const interpreters = " python node ruby perl php Rscript julia deno bun lua tsx ts-node pypy jruby pwsh "
+const interpreters = " python node ruby perl php Rscript julia deno bun lua tsx ts-node pypy jruby pwsh bc dc "
+
+// filters read a script that an option names.
+const filters = " awk gawk mawk nawk sed jq "
 
 func isInterpreter(program string) bool {
 	return listed(interpreters, strings.TrimRight(program, "0123456789."))
 }
 
-// interpreted returns the path of the script, of the module or of the folder that an
-// interpreter runs; empty if there is none.
-func interpreted(program string, args []string) string {
+// interpreted returns the path of the script, of the module or of the folder that an interpreter
+// runs, or what may be on its standard input, and the values of options before it that say that they judge.
+func interpreted(program string, args, fed []string) (scripts []string) {
+	if listed(filters, program) {
+		for i, a := range args {
+			if strings.HasPrefix(a, "-") && (strings.HasSuffix(a, "f") || strings.HasSuffix(a, "file")) && i+1 < len(args) {
+				scripts = append(scripts, args[i+1])
+			}
+		}
+		return scripts
+	}
 	compiles := program == "go" && first(args) == "run"
 	if !compiles && !isInterpreter(program) {
-		return ""
+		return nil
 	}
 	for i, a := range args {
+		_, value, named := strings.Cut(a, "=")
 		switch {
 		case a == "-m" && i+1 < len(args):
-			return strings.ReplaceAll(args[i+1], ".", "/")
-		case a == "-c", a == "-e", a == "--eval", a == "-":
-			return ""
-		case !strings.HasPrefix(a, "-") && a != "run" && !strings.Contains(a, "="):
-			return a
+			return append(scripts, strings.ReplaceAll(args[i+1], ".", "/"))
+		case a == "-c", a == "-e", a == "--eval":
+			return scripts
+		case !strings.HasPrefix(a, "-") && a != "run" && !named:
+			return append(scripts, a)
+		case named && saysCheck(value):
+			scripts = append(scripts, value)
 		}
 	}
-	return ""
+	for _, a := range fed {
+		if saysCheck(a) {
+			scripts = append(scripts, a)
+		}
+	}
+	return scripts
 }
 
 // programFiles returns patterns of a script that may be named without its extension, and of what a
@@ -57,5 +76,5 @@ func saysCheck(script string) bool {
 
 var pathWord = lazyregexp.New(`[A-Z]?[a-z0-9]+|[A-Z]`)
 
-const checkWords = " check checks checker verify verifier verification validate validator validation test tests tester testing runtest runtests testall selftest unittest unittests" +
-	" lint linter ci judge grade grader assert asserts assertions spec specs acceptance conformance e2e smoke "
+const checkWords = " check checks checker checking selfcheck verify verifier verification validate validator validation test tests tester testing runtest runtests testall selftest unittest unittests" +
+	" lint linter linters ci judge judges judging grade grader grading assert asserts assertions spec specs acceptance conformance e2e smoke "

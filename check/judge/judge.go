@@ -47,6 +47,14 @@ func Of(command string) Set {
 	return Set{line: line}.with(globs)
 }
 
+// Named returns the files that patterns name; nil means none.
+func Named(globs []string) Set {
+	if len(globs) == 0 {
+		return Set{}
+	}
+	return Set{}.with(globs)
+}
+
 func (s Set) with(globs []string) Set {
 	s.files = append(slices.Clip(s.files), treepath.CompileValid(globs, true))
 	return s
@@ -197,6 +205,9 @@ func (v variables) call(called *syntax.CallExpr, redirs []*syntax.Redirect, fed 
 	}
 	for _, w := range called.Args {
 		text := v.text(w)
+		for _, p := range w.Parts {
+			c.fed = append(c.fed, v.substituted(p)...)
+		}
 		if _, is := w.Parts[0].(*syntax.ParamExp); is && len(w.Parts) == 1 && text != "" {
 			c.words = append(c.words, strings.Fields(text)...)
 		} else {
@@ -231,13 +242,27 @@ func (v variables) text(w *syntax.Word) string {
 	return text
 }
 
+// substituted returns the words of a command whose output is a word, or a part of one.
+func (v variables) substituted(part syntax.WordPart) (words []string) {
+	for n := range syntax.Preorder(part) {
+		if s, is := n.(*syntax.CmdSubst); is {
+			for below := range syntax.Preorder(s) {
+				if w, is := below.(*syntax.Word); is {
+					words = append(words, v.text(w))
+				}
+			}
+		}
+	}
+	return words
+}
+
 const unknown = "\x00"
 
 func (v variables) add(b *strings.Builder, parts []syntax.WordPart) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+			b.WriteString(strings.NewReplacer(`\n`, `\n`, `\`, "").Replace(p.Value))
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
@@ -297,23 +322,30 @@ func (l *line) read(c call) {
 		return
 	}
 	program, args := base(words[0]), words[1:]
+	if program == "find" {
+		args = l.find(args)
+		words = append([]string{program}, args...)
+	}
 	if strings.Contains(words[0], "/") {
 		l.started = append(l.started, words[0])
 	}
-	l.tests = l.tests || runsTests(program, args) || task && listed(builtins, program)
-	if script := interpreted(program, args); script != "" {
+	builtin := listed(builtins, words[0]) // ./test is none
+	l.tests = l.tests || !builtin && runsTests(program, args) || task && builtin
+	for _, script := range interpreted(program, args, c.fed) {
 		globs := programFiles(script)
 		if l.interpreted = append(l.interpreted, globs...); saysCheck(script) {
 			l.globs = append(l.globs, globs...)
 		}
 	}
 	switch {
+	case program == "trap":
+		l.include(readCommand(first(args)))
 	case program == "eval":
 		l.include(readCommand(strings.Join(args, " ")))
 	case program == "cd", program == "pushd":
 		l.folders = append(l.folders, args...)
 		return
-	case listed(builtins, program):
+	case builtin:
 		return
 	case !listed(readers+linters, program) && !isInterpreter(program) && !listed(lintingWords, program+":"+first(args)):
 		l.operands = append(l.operands, args...)
@@ -381,22 +413,43 @@ func (l *line) shell(args []string, c call) {
 			l.include(readCommand(args[i+1]))
 			return
 		}
-		if !strings.HasPrefix(a, "-") {
+		if a != "" && !strings.HasPrefix(a, "-") {
 			l.started, l.tests = append(l.started, a), true
 			return
 		}
 	}
 	l.started, l.tests = append(l.started, c.fed...), true
-	for _, text := range c.lines {
-		l.include(readCommand(text))
+	for _, text := range slices.Concat(c.lines, c.fed) { // printf may have written commands
+		l.include(readCommand(strings.ReplaceAll(text, `\n`, "\n")))
 	}
+}
+
+// find returns the operands of find with the names that it looks for in place of each file that it found.
+func (l *line) find(args []string) (all []string) {
+	var names []string
+	for i, a := range args {
+		if listed(" -name -iname -path -wholename ", a) && i+1 < len(args) {
+			names = append(names, args[i+1])
+		}
+	}
+	for i, a := range args {
+		switch {
+		case a != "{}":
+			all = append(all, a)
+		case strings.HasPrefix(args[max(0, i-1)], "-exec"), strings.HasPrefix(args[max(0, i-1)], "-ok"):
+			l.started = append(l.started, names...)
+		default:
+			all = append(all, names...)
+		}
+	}
+	return all
 }
 
 func runsTests(program string, args []string) bool {
 	switch {
 	case listed(linters, program), len(args) > 0 && listed(lintingWords, program+":"+args[0]):
 		return false
-	case listed(builtins+"cat eval"+shells, program): // a shell's operands say it
+	case listed(" cat eval"+shells, program): // a shell's operands say it
 		return false
 	case strings.HasPrefix(program, "python") && len(args) > 1 && args[0] == "-m":
 		return !listed(linters, args[1]) && args[1] != "compileall"
@@ -419,16 +472,21 @@ func inTrees(dir string, words []string) (globs []string) {
 		}
 		if w != "" && !path.IsAbs(w) && path.Clean(w) != "." {
 			globs = append(globs, inTree(w))
+			if strings.ContainsAny(w, "*?[{") { // the shell replaces it by files
+				globs = append(globs, anywhere(w))
+			}
 		}
 	}
 	return globs
 }
 
+func inTree(script string) string { return anywhere(treepath.Quote(path.Clean(script))) }
+
 // The line may be in any directory by then.
-func inTree(script string) string {
-	script = path.Clean(script)
-	for strings.HasPrefix(script, "../") {
-		script = script[len("../"):]
+func anywhere(glob string) string {
+	glob = path.Clean(glob)
+	for strings.HasPrefix(glob, "../") {
+		glob = glob[len("../"):]
 	}
-	return "**/" + treepath.Quote(script)
+	return "**/" + glob
 }

@@ -186,7 +186,13 @@ func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 		p.Walls = &w
 	}
 	judges := kinds.Judges(saw.run.Start, saw.run.Past, saw.run.Home.Get)
-	for _, d := range saw.changes {
+	changes := saw.changes
+	if !saw.passed { // what was taken back since the last check is no change
+		if all, err := saw.run.Past.AllChanges(saw.run.Home.Get); err == nil {
+			changes = all
+		}
+	}
+	for _, d := range changes {
 		if judges(d.Path) {
 			p.Judges = append(p.Judges, d.Path)
 		}

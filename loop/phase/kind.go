@@ -71,7 +71,7 @@ type invocation struct {
 	VerifierSystem string          `json:"verifier_system"`
 	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
 	HookRead       []string        `json:"hook_read,omitempty"`  // absolute
-	HookLogs       []string        `json:"hook_logs,omitempty"`  // see Loop.Logs
+	HookLogs       []string        `json:"log_dirs,omitempty"`   // see Loop.Logs
 
 	role string // of a preview
 }

@@ -215,7 +215,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 		case s.noBash:
 			may = "you cannot run it"
 		case !role.Agent:
-			may += "; with `last`, if it passes, the final answer in the same reply ends the session"
+			may += "; with `last`, a pass ends the session with the reply's answer"
 		}
 		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; %s)\n", render.Line(s.check), may)
 	}
