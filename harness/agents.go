@@ -216,7 +216,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 		vars = append(vars, e.model.Agent.KeyEnv+"="+config.Secret)
 	}
 	if e.config.Reserve == nil {
-		return behind{e.walls, vars, true}.Run(ctx, c)
+		return behind{walls: e.walls, vars: vars, model: true}.Run(ctx, c)
 	}
 	f, err := forward.New(config)
 	if err != nil {
@@ -224,7 +224,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	}
 	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.built.DoorAddr(e.door)))
 	e.forwarder.Store(f)
-	result, err := behind{e.walls, vars, true}.Run(ctx, c)
+	result, err := behind{walls: e.walls, vars: vars, model: true}.Run(ctx, c)
 	e.forwarder.Store(nil)
 	f.Close()
 	e.refused = f.Err()

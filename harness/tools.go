@@ -72,7 +72,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	return append(tools, tool.Bash(behind{walls: w.(*Walls), model: true}, b))
+	return append(tools, tool.Bash(behind{walls: w.(*Walls), model: true, lines: true, same: b.Lines.Always}, b))
 }
 
 const passes = "the check passes"

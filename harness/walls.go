@@ -3,9 +3,11 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -254,6 +256,20 @@ type behind struct {
 	walls *Walls
 	vars  []string // KEY=VALUE, in addition to those of all commands
 	model bool     // a model asks for them: files of the user's own tools are read-only
+	lines bool     // it wrote them, as lines of a shell
+	same  []string // the lines that mean what they mean to the run itself, such as the check
+}
+
+// Nobody is there to answer git's editor or a signing program, and the user's keys are not the model's.
+func unattended(env []string) []string {
+	n, _ := strconv.Atoi(sandbox.EnvValue(env, "GIT_CONFIG_COUNT")) // the user's own settings stay
+	vars := []string{"GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_TERMINAL_PROMPT=0"}
+	for _, setting := range []string{"commit.gpgSign", "tag.gpgSign", "tag.forceSignAnnotated", "log.showSignature",
+		"gpg.program", "gpg.x509.program", "gpg.ssh.program", "gpg.ssh.defaultKeyCommand"} { // the program false fails
+		vars = append(vars, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, setting), fmt.Sprintf("GIT_CONFIG_VALUE_%d=false", n))
+		n++
+	}
+	return slices.Concat(env, vars, []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", n)})
 }
 
 // Run is that of [Walls].
@@ -267,6 +283,9 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 		return w.session.Unwalled().Run(ctx, c)
 	}
 	c.Env = slices.Concat(w.env, b.vars)
+	if b.lines && !slices.Contains(b.same, c.Argv[len(c.Argv)-1]) {
+		c.Env = unattended(c.Env)
+	}
 	runner := w.built
 	if b.model {
 		var err error

@@ -37,7 +37,7 @@ const (
 	interpreter                 // the first is a file with a program, or they hide one
 )
 
-const gitRefuse = "O open-files-in-pager output ext-diff textconv filters unsafe-paths pathspec-from-file"
+const gitRefuse = "O open-files-in-pager output ext-diff textconv filters unsafe-paths pathspec-from-file help"
 
 // programs is the table. Arguments that a program's row does not describe may be
 // paths, and so may all arguments of a program without a row.
@@ -306,8 +306,8 @@ func (c *checker) git(args []arg) error {
 	}
 	has := func(word string) bool { return slices.ContainsFunc(args, func(a arg) bool { return a.text == word }) }
 	switch {
-	case name == "stash" && (has("drop") || has("clear")): // which no undo restores
-		return refuse("git stash drop and clear", "the user may have stashed it", "leave the stash, or use git stash pop")
+	case name == "stash" && (has("drop") || has("clear")), name == "reflog" && (has("delete") || has("expire") || has("drop")): // which no undo restores
+		return refuse("git stash drop and clear, and git reflog delete, expire and drop", "the user may have stashed it", "leave the stash, or use git stash pop")
 	case name == "clean", name == "rm" && !has("--cached"):
 		if err := c.deletes("git " + name); err != nil {
 			return err
