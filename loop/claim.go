@@ -15,7 +15,7 @@ var (
 	// claim matches a sentence that says that a check passes.
 	claim = lazyregexp.New(`(?i)\bexit(?:s|ed)?(?:[ _:=]|with|status|code)*\b0\b|\b(?:checks?|tests?|suite|build)\b.*\bpass(?:es|ed|ing)?\b`)
 	// doubt matches what such a sentence has if it says something else, or speaks of some tests only.
-	doubt  = lazyregexp.New(`(?i)n't\b|\b(?:not|no|never|cannot|fail\w*|should|would|will|may|might|could|if|when|once|until|unless|must|needs?|want\w*|to pass|only|previously|before|\d+ of \d+` +
+	doubt = lazyregexp.New(`(?i)n't\b|\b(?:not|no|never|cannot|fail\w*|should|would|will|may|might|could|if|when|once|until|unless|must|needs?|want\w*|to pass|only|previously|before|\d+ of \d+` +
 		`|packages?|modules?|files?|folders?|director(?:y|ies)|these|those|others?|new|unit|both|remaining|\w+_\w+)\b`)
 	exited = lazyregexp.New(`^The check command failed: exit status (\d+)`)
 )
