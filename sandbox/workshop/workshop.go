@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,7 +182,10 @@ func (w Workshop) clean() (Workshop, error) {
 		if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
 			return w, fmt.Errorf("%q is not an absolute path in UTF-8", dir)
 		}
-		if !isDir(dir) {
+		switch info, err := os.Stat(dir); {
+		case err != nil:
+			return w, err
+		case !info.IsDir():
 			return w, fmt.Errorf("%q is not a directory", dir)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/git"
+	"hone/internal/transient"
 	"hone/loop"
 	"hone/workspace"
 	"hone/workspace/clone"
@@ -41,6 +42,9 @@ func (s *Suite) FindBase(ctx context.Context, c Case) (Base, error) {
 		return s.runBase(c)
 	}
 	dir, err := loop.AbsDir(c.Files)
+	if transient.Is(err) {
+		return Base{}, err
+	}
 	if err != nil {
 		return Base{}, s.Wrong(c, "files", c.Files+" is not a directory", "name one, relative to "+s.File)
 	}
