@@ -40,10 +40,12 @@ type Host struct {
 }
 
 // A blank variable is as one that is not set.
-func (h Host) getenv(variable string) (value string) {
-	if value = os.Getenv(variable); h.Getenv != nil {
-		value = h.Getenv(variable)
+func (h Host) getenv(variable string) string {
+	get := h.Getenv
+	if get == nil {
+		get = os.Getenv
 	}
+	value := get(variable)
 	if strings.TrimSpace(value) == "" {
 		return ""
 	}

@@ -260,7 +260,8 @@ type behind struct {
 	same  []string // the lines that mean what they mean to the run itself, such as the check
 }
 
-// Nobody is there to answer git's editor or a signing program, and the user's keys are not the model's.
+// unattended returns an environment in which git opens no editor, asks no questions and cannot sign: a model
+// cannot answer, and must not use the user's keys.
 func unattended(env []string) []string {
 	n, _ := strconv.Atoi(sandbox.EnvValue(env, "GIT_CONFIG_COUNT")) // the user's own settings stay
 	vars := []string{"GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_TERMINAL_PROMPT=0"}

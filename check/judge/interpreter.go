@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -39,18 +40,19 @@ func interpreted(program string, args, fed []string) (scripts []string) {
 			return append(scripts, strings.ReplaceAll(args[i+1], ".", "/"))
 		case a == "-c", a == "-e", a == "--eval":
 			return scripts
+		case a == "-": // the operands after it are those of what is read
+			return append(scripts, judging(fed)...)
 		case !strings.HasPrefix(a, "-") && a != "run" && !named:
 			return append(scripts, a)
 		case named && saysCheck(value):
 			scripts = append(scripts, value)
 		}
 	}
-	for _, a := range fed {
-		if saysCheck(a) {
-			scripts = append(scripts, a)
-		}
-	}
-	return scripts
+	return append(scripts, judging(fed)...)
+}
+
+func judging(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !saysCheck(w) })
 }
 
 // programFiles returns patterns of a script that may be named without its extension, and of what a

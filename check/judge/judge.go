@@ -258,15 +258,24 @@ func (v variables) substituted(part syntax.WordPart) (words []string) {
 
 const unknown = "\x00"
 
+// quoted removes the backslashes that quote in double quotes. Others stay there.
+var quoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "")
+
 func (v variables) add(b *strings.Builder, parts []syntax.WordPart) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			b.WriteString(strings.NewReplacer(`\n`, `\n`, `\`, "").Replace(p.Value))
+			b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			v.add(b, p.Parts)
+			for _, part := range p.Parts {
+				if lit, is := part.(*syntax.Lit); is {
+					b.WriteString(quoted.Replace(lit.Value))
+				} else {
+					v.add(b, []syntax.WordPart{part})
+				}
+			}
 		case *syntax.ParamExp:
 			if value, ok := v[p.Param.Value]; ok {
 				b.WriteString(value)

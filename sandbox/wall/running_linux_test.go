@@ -425,7 +425,7 @@ func TestLateAnswers(t *testing.T) {
 	}
 	answer := control{fds[0]}
 	if err := answer.send(message{}, theirs.fd); !errors.Is(err, unix.EPIPE) {
-		t.Errorf("of an answer that nobody waits for: %v", err)
+		t.Errorf("sending after the dial was canceled: error %v, want EPIPE", err)
 	}
 	answer.close()
 	go func() {
