@@ -498,8 +498,11 @@ func (g *contest) moreBudget() (flags []hone.Flag) {
 }
 
 func (g *contest) changed(a *attempt) bool {
+	if a.out.Past == nil { // it recorded nothing
+		return false
+	}
 	home, _ := group.OpenHome(a.Dir)
-	if home == nil { // it recorded nothing
+	if home == nil {
 		return false
 	}
 	defer home.Close()
@@ -513,14 +516,17 @@ func (a *attempt) removed() bool {
 }
 
 func (g *contest) summary(end hone.End) string {
+	if end.Kind != hone.KindDone {
+		return ""
+	}
 	var others []string
 	for _, a := range g.run.Past().Attempts() {
-		nothing := a.Number <= len(g.all) && !g.changed(g.all[a.Number-1]) // it was stopped too early
-		if !a.Applied && a.Run != "" && !nothing {
-			others = append(others, journal.ShortRun(a.Run))
+		if a.Applied || a.Run == "" || a.Number <= len(g.all) && !g.changed(g.all[a.Number-1]) {
+			continue
 		}
+		others = append(others, journal.ShortRun(a.Run))
 	}
-	if end.Kind != hone.KindDone || len(others) == 0 {
+	if len(others) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("hone take RUN%s applies another attempt instead: %s\n", failure.Elsewhere(g.session.Dir), strings.Join(others, ", "))
