@@ -482,7 +482,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 		if len(failed.Lacks) > 0 {
 			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
 		}
-		if a.Words, err = r.closingWords(); err == nil {
+		if a.Words, err = r.lastWords(); err == nil {
 			a.Back, err = r.targets(changes)
 		}
 		return a, err

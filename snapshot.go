@@ -100,7 +100,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 	if r.named == nil {
 		r.named = map[string]bool{}
 	}
-	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
+	m, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
 			large, r.named[e.Path] = append(large, e), true
 		}
@@ -109,11 +109,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 	if err == nil && len(large) > 0 {
 		err = r.Notice(largeNote(large, r.Largest))
 	}
-	if err != nil || stored < noticeBytes {
-		return m, err
-	}
-	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, list in .gitignore what undo need not restore "+
-		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
+	return m, err
 }
 
 // The contents of a file with a key are never stored (ruling G6). contents are nil if they were not read. A file that is too large
@@ -134,10 +130,6 @@ func (r *Run) isUnstored(e workspace.Entry, contents []byte) bool {
 }
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
-
-// noticeBytes is how many bytes must be stored at once for the user to be told
-// about the space that they take.
-const noticeBytes = 256 << 20
 
 // maxNamed is how many files a notice names.
 const maxNamed = 3
