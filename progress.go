@@ -92,7 +92,7 @@ func unusableInARow(states []State) int {
 // What was done before another model took over, or before the user told the model what it asked,
 // says nothing about what follows.
 func (r *Run) repeated(states []State) []State {
-	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= max(r.Past().Swapped(), r.Past().Told()) })
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= r.Past().Restarted() })
 }
 
 // A run is not stuck while a stronger model has yet to take over.

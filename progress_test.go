@@ -243,7 +243,7 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 		return nil, err
 	}, set: protects}.end(t, dir)
 	last := m.requests[1].Messages
-	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "were restored: tests/a") {
+	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "was put back: tests/a (it is protected") {
 		t.Errorf("the model was told %q", got)
 	}
 }

@@ -345,7 +345,6 @@ func (r *Run) waitForUser(s *State) {
 	halt(s, KindBlocked, why, next)
 }
 
-// maxListed limits how many files a line for the user names.
 const maxListed = 10
 
 func questionsText(open []Question) string {

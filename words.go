@@ -13,7 +13,6 @@ import (
 // its next session begins (ruling G19). It often is the only text that says what is in the
 // way.
 
-// maxWords limits the characters of a model's last words.
 const maxWords = 800
 
 // lastReply returns what a role said last in a round, in one of its first sessions; without a
@@ -104,10 +103,8 @@ func (r *Run) LastSession(role Role) (string, error) {
 	return text + ", and said nothing.", nil
 }
 
-// stepCutShort ends a session that brings nothing.
 const stepCutShort = "cut short"
 
-// cutShort is the record of a session that was ended because it brought nothing.
 type cutShort struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`

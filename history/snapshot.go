@@ -32,7 +32,6 @@ func KeepContents(ctx context.Context, tree *workspace.Tree, j *journal.Journal,
 	return k.keepRest(ctx, tree, m)
 }
 
-// contents stores the contents of the files that differ from those in a manifest.
 type contents struct {
 	journal *journal.Journal
 	before  workspace.Manifest
