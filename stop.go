@@ -121,7 +121,7 @@ func (r *Run) recordEnd(s State) (End, error) {
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
-	end.Said, _ = r.closingWords() // it may be what cannot be read that ended the run
+	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
 	for _, s := range r.Past().States() {
 		if s.Score != nil && s.Score.Kept {
 			end.Said = s.Score.Idea // later words are about what was taken back

@@ -68,28 +68,6 @@ func (r *Run) lastWords() (string, error) {
 	return "", nil
 }
 
-// closingWords are the words of the last round. What a round said that changed nothing adds to
-// what the one before it said, which the model is not asked to say again.
-func (r *Run) closingWords() (string, error) {
-	text := ""
-	for round := r.Past().LastRound(); round > 0; round-- {
-		got, ok, err := r.lastReply(round, math.MaxInt, "")
-		if err != nil {
-			return "", err
-		}
-		if said := r.words(got); ok && !strings.Contains(text, said) {
-			if text != "" && len([]rune(said+text)) > 2*maxWords {
-				break
-			}
-			text = strings.TrimSpace(said + " " + text)
-		}
-		if _, paths, err := r.changedIn(round); err != nil || text != "" && len(paths) > 0 {
-			return text, err
-		}
-	}
-	return text, nil
-}
-
 // LastSession tells a role what its last session did and how it ended, if it had one in this
 // round or in the one before; empty if it had none. If it may have had one in this round,
 // LastSession must be called within a step.
