@@ -57,7 +57,5 @@ func (r *Run) judgeEdit(e workspace.Edit) (reply.Style, error) {
 	if err := reply.CheckContent(e.Path, old, e.Content); err != nil {
 		return reply.Style{}, fmt.Errorf("%s: %w", e.Path, err)
 	}
-	style := reply.StyleOf(old)
-	style.CRLF = style.CRLF || old == nil && r.Tree.EndsInCRLF(path.Clean(e.Path))
-	return style, nil
+	return reply.StyleOf(old), nil
 }

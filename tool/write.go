@@ -50,9 +50,7 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err != nil {
 			old = nil
 		}
-		style := reply.StyleOf(old)
-		style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
-		content := style.Apply([]byte(args.Content))
+		content := reply.StyleOf(old).Apply([]byte(args.Content))
 		if fault := reply.CheckContent(p, old, []byte(args.Content)); fault != nil { // they cannot be meant (ruling G15)
 			return Failure(fmt.Sprintf("%s was not written: %v", p, fault)), nil
 		}
