@@ -2,8 +2,7 @@
 // budget. "hone fleet" runs it.
 //
 // Most commands are clients of a Temporal server: submit starts a batch; list, show, answer
-// and cancel query or change it; results reads from the store what its jobs changed, and
-// remove deletes it there. worker works on jobs until it is stopped; any number of workers
+// and cancel query or change it; results reads from the store what its jobs changed. worker works on jobs until it is stopped; any number of workers
 // can run, on any number of machines. dev starts all of this on one machine. The package
 // words errors and hints, and chooses exit statuses. Package flow schedules jobs and keeps
 // the budget; package leg does a job's work.
@@ -96,7 +95,7 @@ Start with: hone-fleet dev`,
 	root.SetVersionTemplate("hone-fleet {{.Version}}\n")
 	a.server.register(root)
 	root.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.cancelCommand(),
-		a.resultsCommand(), a.removeCommand(), a.workerCommand(), a.devCommand())
+		a.resultsCommand(), a.workerCommand(), a.devCommand())
 	return root
 }
 
