@@ -114,10 +114,17 @@ func Answer(ctx context.Context, c client.Client, id, name string, answers []job
 // Cancel cancels jobs by name: a running leg is interrupted, and its result is kept. Without
 // names, Cancel cancels all jobs of the batch that have not ended; that needs no worker.
 func Cancel(ctx context.Context, c client.Client, id string, names ...string) error {
-	if len(names) == 0 {
-		return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
+	if len(names) > 0 {
+		return update(ctx, c, id, cancelUpdate, names)
 	}
-	return update(ctx, c, id, cancelUpdate, names)
+	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
+	switch {
+	case err != nil:
+		return batchError(err)
+	case d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return ErrEnded // which the server does not say
+	}
+	return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
 }
 
 func update(ctx context.Context, c client.Client, id, name string, args ...any) error {
