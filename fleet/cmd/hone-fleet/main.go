@@ -23,7 +23,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/internal/near"
 	"hone/internal/render"
 	"hone/sandbox/wall"
 )
@@ -86,7 +85,6 @@ Start with: hone-fleet dev`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Args:          knownCommand,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.parsed = true
 		},
@@ -97,21 +95,6 @@ Start with: hone-fleet dev`,
 	root.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.cancelCommand(),
 		a.resultsCommand(), a.workerCommand(), a.devCommand())
 	return root
-}
-
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var known []string
-	for _, sub := range c.Commands() {
-		known = append(known, sub.Name())
-	}
-	hint := "hone-fleet --help"
-	if meant := near.Name(args[0], known); meant != "" {
-		hint = "did you mean hone-fleet " + meant + "?"
-	}
-	return failure.Usage(fmt.Sprintf("unknown command %q", args[0]), hint)
 }
 
 func version() string {

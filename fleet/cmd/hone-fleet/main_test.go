@@ -33,7 +33,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"lst":                                  "did you mean hone-fleet list?",
+		"lst":                                  "Did you mean this?\n\tlist",
 		"submit":                               "one file with jobs",
 		"submit jobs.toml":                     "add --max-cost 50",
 		"submit jobs.toml --max-cost=1 --id=.": "single dots between them",
