@@ -82,7 +82,7 @@ func house() []room {
 		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/render", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
-		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
+		{folder: "model/agent", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: "model/script", floor: 1, may: []string{"model", "internal/artifact"}}, // a script is a file that the user names
 		{folder: "model/paid", floor: 2, may: []string{"model", "history", "journal"}},
@@ -281,7 +281,7 @@ func TestTableForbids(t *testing.T) {
 		{"model/gemini", "model", true},
 		{"model/gemini", "model/modeltest", false},
 		{"model/gemini", "model/openai", false},
-		{"model/command", "sandbox", true},
+		{"model/agent", "sandbox", true},
 		{"model/script", "sandbox", false},
 		{"loop/task", ".", true},
 		{"loop/task", "tool", true},

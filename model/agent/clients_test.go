@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func TestProvidersThroughForwarder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			up := modeltest.NewServer(t, turn)
 			ledger := &book{grant: 60}
-			f, addr := open(t, Config{Wire: test.wire, Base: up.URL, Reserve: ledger.Reserve})
+			f, addr := open(t, ForwardConfig{Wire: test.wire, Base: up.URL, Reserve: ledger.Reserve})
 			req := model.Request{MaxOutput: 100, Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "hi"}}}},
 				Tools: []model.Spec{{Name: "read", Schema: []byte(`{"type":"object"}`)}}}
 			got, err := test.make(f.URL(addr)).Generate(t.Context(), req)
@@ -89,7 +89,7 @@ func TestClientsDoNotRetry(t *testing.T) {
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			ledger := &book{refuse: errors.New("nothing is left")}
-			f, addr := open(t, Config{Wire: client.wire, Base: forbid(t), Reserve: ledger.Reserve})
+			f, addr := open(t, ForwardConfig{Wire: client.wire, Base: forbid(t), Reserve: ledger.Reserve})
 			err := client.call(t.Context(), f.URL(addr))
 			if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
 				t.Errorf("the client returns %v", err)
@@ -104,7 +104,7 @@ func TestClientsDoNotRetry(t *testing.T) {
 // The next call reuses the connection, and ServeConn returns when it is closed.
 func TestConnectionReuse(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
-	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
+	f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
 	var dialled atomic.Int64
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, a string) (net.Conn, error) {
 		dialled.Add(1)

@@ -1,30 +1,38 @@
-// Package command implements [model.Model] with a command-line coding agent:
-// gemini-cli, codex, claude, opencode or any other program that completes a
-// task on its own and exits. [New] returns an [Agent].
+// Package agent lets a command-line coding agent, such as gemini-cli, codex or claude, take the
+// place of a model (ruling A8).
 //
-// One call of [Agent.Generate] is one complete session of the agent. The agent
-// receives the request's texts as arguments and on standard input, works in
+// An [Agent] is a [model.Model]. One call of [Agent.Generate] is one complete session of the
+// agent. The agent receives the request's texts as arguments and on standard input, works in
 // its working directory with its own tools, and prints its answer. It ignores
 // the request's tools, reasoning effort and output limit, because it has its
-// own.
+// own. No shell interprets the texts, at most the last 16 MiB of the output are stored,
+// all output passes through [Config.Redact] before it is shown or returned, and output that cannot
+// be parsed becomes a reply whose Finish is not normal. Walls and an environment are the caller's:
+// a [sandbox.Runner] has them. The usage is what the agent reports, which may be false.
 //
-// The package guarantees that no shell interprets the texts, that it stores at
-// most the last 16 MiB of the output, that all output passes through
-// [Config.Redact] before it is shown or returned, and that output it cannot
-// parse becomes a reply whose Finish is not normal.
+// A [Forward] is a proxy between an agent and its provider that keeps a budget. Behind its wall the
+// agent has no network and a dummy key. Its base URL variable points to a loopback address there,
+// and a Forward outside of the wall serves the connections to that address. It forwards only the
+// provider's generation calls, token counts and lists of models, with the headers and query
+// parameters that they need, and answers all other requests with an error in the provider's format.
+// It adds the real key, removes it from every response, and lowers each call's output limit to what
+// the budget allows.
 //
-// It does not provide walls, an environment or a forwarder: the caller passes
-// a [sandbox.Runner] that does. The usage is what the agent reports, which may
-// be false.
-package command
+// Every call is reserved before it is sent (ruling G11) and settled exactly once: with the usage
+// that the provider reports, with zero if the provider rejected the request, and otherwise in full,
+// for example if the response was cut or the agent disconnected.
+//
+// Unless [ForwardConfig.Hosted] is set, a Forward refuses requests that make the provider access
+// the network or read stored data. They would bypass the wall, and also the reservation, which
+// assumes at most one token per byte. It does not guard against expensive service tiers, documents
+// and images with more tokens than bytes, or anything that the agent learns from the model.
+package agent
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -32,13 +40,6 @@ import (
 
 	"hone/model"
 	"hone/sandbox"
-)
-
-// The possible contents of standard input.
-const (
-	StdinContext = "context" // the context
-	StdinAll     = "all"     // the context, a blank line, the prompt
-	StdinNone    = "none"    // empty
 )
 
 // Config describes how to call an agent and how to read its output.
@@ -49,14 +50,11 @@ type Config struct {
 	// Argv is the program and its arguments; it must not be empty. In each element {model},
 	// {prompt} and {context} are replaced once, so that the texts themselves
 	// may contain these words. Nothing else is expanded, and there is no
-	// escape for the three.
+	// escape for the three. Standard input has the rest: context, blank line, prompt,
+	// without what Argv contains.
 	Argv []string
 	// Model replaces {model}; it may be empty if Argv does not contain it.
 	Model string
-	// Stdin is the content of standard input. Empty means StdinNone if Argv contains
-	// {context}, StdinContext if it contains only {prompt}, and StdinAll if it
-	// contains neither.
-	Stdin string
 	// Dir is the working directory; see [sandbox.Command].
 	Dir string
 	// Timeout limits a session; 0 means 30 minutes.
@@ -64,8 +62,8 @@ type Config struct {
 	// Exits are the exit statuses of a successful session; empty means only 0.
 	Exits []int
 	// Answer is the path of the answer in the agent's JSON output, in the form
-	// that [Usage] describes. If it matches several strings, the last one is
-	// the answer. Empty means that the entire standard output is the answer.
+	// that [Usage] describes. The last string that it selects is the answer.
+	// Empty means that the entire standard output is the answer.
 	Answer string
 	// Usage describes where the output contains token counts; zero means that
 	// it has none.
@@ -80,8 +78,6 @@ type Config struct {
 type Agent struct {
 	config Config
 	runner sandbox.Runner
-	answer path
-	usage  usagePaths
 }
 
 var _ model.Model = (*Agent)(nil)
@@ -96,38 +92,17 @@ func New(r sandbox.Runner, c Config) (*Agent, error) {
 	if c.Redact == nil {
 		c.Redact = func(text string) string { return text }
 	}
-	has := func(placeholder string) bool {
-		return slices.ContainsFunc(c.Argv, func(arg string) bool { return strings.Contains(arg, placeholder) })
-	}
-	prompt, context := has("{prompt}"), has("{context}")
 	switch {
-	case c.Stdin != "":
-	case context:
-		c.Stdin = StdinNone
-	case prompt:
-		c.Stdin = StdinContext
-	default:
-		c.Stdin = StdinAll
-	}
-	switch {
-	case c.Model == "" && has("{model}"):
+	case c.Model == "" && c.has("{model}"):
 		return nil, c.invalid("argv contains {model}, but no model is set", "write model in %s, or name it as command/NAME/MODEL")
-	case !prompt && c.Stdin != StdinAll:
-		return nil, c.invalid("the agent would not receive the prompt", `add {prompt} to argv in %s, or write stdin = "all"`)
-	case !context && c.Stdin == StdinNone:
-		return nil, c.invalid("the agent would not receive the context", `add {context} to argv in %s, or write stdin = "context"`)
+	case c.Usage != (Usage{}) && (c.Usage.Input == "" || c.Usage.Output == ""):
+		return nil, c.invalid("usage needs both input and output", "add the other path in %s")
 	}
-	a := &Agent{config: c, runner: r}
-	var err error
-	if a.answer, err = parsePath(c.Answer); err != nil {
-		err = fmt.Errorf("answer: %w", err)
-	} else {
-		a.usage, err = c.Usage.parse()
-	}
-	if err != nil {
-		return nil, c.invalid(err.Error(), `correct the path in %s; examples are answer = "response" and usage.input = "stats.models.*.tokens.prompt"`)
-	}
-	return a, nil
+	return &Agent{config: c, runner: r}, nil
+}
+
+func (c *Config) has(placeholder string) bool {
+	return slices.ContainsFunc(c.Argv, func(arg string) bool { return strings.Contains(arg, placeholder) })
 }
 
 // No session was started, so nothing was used. In the hint, %s stands for the section.
@@ -158,20 +133,22 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	if prompt == "" {
 		return model.Reply{}, a.config.invalid("the request's last message has no text", "")
 	}
-	argv, err := a.argv(prompt, before)
-	if err != nil {
-		return model.Reply{}, err
+	// A replacer makes one pass, so a prompt may contain "{context}".
+	fill := strings.NewReplacer("{model}", a.config.Model, "{prompt}", prompt, "{context}", before)
+	argv := make([]string, len(a.config.Argv))
+	for i, template := range a.config.Argv {
+		argv[i] = fill.Replace(template)
 	}
-	var stdin io.Reader
-	switch a.config.Stdin {
-	case StdinContext:
-		stdin = strings.NewReader(before)
-	case StdinAll:
-		stdin = strings.NewReader(joinTexts(before, prompt))
+	var rest []string
+	if !a.config.has("{context}") {
+		rest = append(rest, before)
+	}
+	if !a.config.has("{prompt}") {
+		rest = append(rest, prompt)
 	}
 	stdout, stderr := &stream{limit: maxStdout}, &stream{limit: maxStderr}
 	result, err := a.runner.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: a.config.Dir, Stdin: stdin, Timeout: a.config.Timeout,
+		Argv: argv, Dir: a.config.Dir, Stdin: strings.NewReader(joinTexts(rest...)), Timeout: a.config.Timeout,
 		// The runner stores the beginning of the output, but the end is needed.
 		MaxOutput: 1, LiveOut: stdout, LiveErr: stderr,
 	})
@@ -182,7 +159,7 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	failed := &model.Error{Kind: model.Failed, Usage: &model.Usage{}}
 	if err != nil {
 		failed.Message = "it could not be started: " + model.OneLine(a.config.Redact(err.Error()))
-		failed.Alternative = a.config.inSection("correct argv in %s or the PATH it runs with, then start a new run")
+		failed.Alternative = a.config.inSection("correct argv in %s or the PATH it runs with, or leave {context} out of argv if it is too long, then start a new run")
 		return model.Reply{}, failed
 	}
 	out := a.parse(stdout.tail())
@@ -250,35 +227,6 @@ func joinTexts(texts ...string) string {
 		}
 	}
 	return strings.Join(all, "\n\n")
-}
-
-func (a *Agent) argv(prompt, before string) ([]string, error) {
-	// A replacer makes one pass, so a prompt may contain "{context}".
-	fill := strings.NewReplacer("{model}", a.config.Model, "{prompt}", prompt, "{context}", before)
-	argv := make([]string, len(a.config.Argv))
-	for i, template := range a.config.Argv {
-		argv[i] = fill.Replace(template)
-		hint := `remove {prompt} and its option from argv in %s, and write stdin = "all"`
-		if strings.Contains(template, "{context}") {
-			hint = `remove {context} from argv in %s; the agent then receives it on standard input`
-		}
-		if strings.IndexByte(argv[i], 0) >= 0 {
-			return nil, a.config.invalid(fmt.Sprintf("argument %d would contain a NUL character", i), hint)
-		}
-		if len(argv[i]) > maxArgument() {
-			return nil, a.config.invalid(fmt.Sprintf("argument %d would be %d bytes long, but the limit is %d", i, len(argv[i]), maxArgument()), hint)
-		}
-	}
-	return argv, nil
-}
-
-// It is in bytes. Linux allows 128 KiB including the final NUL, Windows 32,767 characters for the entire command line. Systems
-// that allow more get Linux's limit, so that a project behaves the same everywhere.
-func maxArgument() int {
-	if runtime.GOOS == "windows" {
-		return 32000
-	}
-	return 128<<10 - 1
 }
 
 // Limits of the stored output, in bytes.

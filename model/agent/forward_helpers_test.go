@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func (b *book) one(t *testing.T) settled {
 }
 
 // open starts a forwarder and returns the address that it serves.
-func open(t *testing.T, c Config) (*Forward, string) {
+func open(t *testing.T, c ForwardConfig) (*Forward, string) {
 	t.Helper()
 	if c.Key == "" {
 		c.Key = testKey
@@ -98,7 +98,7 @@ func open(t *testing.T, c Config) (*Forward, string) {
 	if c.Meter == nil {
 		c.Meter = meters(c.Wire)
 	}
-	f, err := New(c)
+	f, err := NewForward(c)
 	if err != nil {
 		t.Fatal(err)
 	}

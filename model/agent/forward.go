@@ -1,32 +1,4 @@
-// Package forward is a proxy between an agent and its model provider that
-// keeps a budget. [New] returns a [Forward].
-//
-// A command-line agent behind a wall has no network and a dummy key. Its base
-// URL variable points to a loopback address inside the wall, and a [Forward]
-// outside the wall serves the connections to that address (ruling A8). It adds
-// the real key, lowers each call's output limit to what the budget allows,
-// counts the tokens used, and refuses calls when the budget is used up.
-//
-// It forwards only listed requests: the provider's generation calls, token
-// counts and lists of models, with the headers and query parameters that they
-// need. It answers all other requests with an error in the provider's format.
-// It removes the key from every response.
-//
-// Every call is reserved before it is sent (ruling G11) and
-// settled exactly once: with the usage that the provider reports, with zero if
-// the provider rejected the request, and otherwise in full, for example if the
-// response was cut or the agent disconnected.
-//
-// Unless [Config.Hosted] is set, it refuses requests that make the provider
-// access the network or read stored data. They would bypass the wall, and also
-// the reservation, which assumes at most one token per byte. It does not guard
-// against expensive service tiers, documents and images with more tokens than
-// bytes, or anything that the agent learns from the model.
-//
-// httputil.ReverseProxy copies requests and responses, a [model.Exchange] limits and reads
-// them. The rest of the package applies the budget to the protocol of each provider, and
-// removes keys that a stream splits.
-package forward
+package agent
 
 import (
 	"cmp"
@@ -47,8 +19,8 @@ import (
 	"hone/model"
 )
 
-// Config describes the provider and the limits.
-type Config struct {
+// ForwardConfig describes the provider and the limits.
+type ForwardConfig struct {
 	Wire string // Gemini, Anthropic or OpenAI
 	// Base is the provider's endpoint, as its SDK's variable contains it; empty
 	// means the provider's own. A login in it is sent, and protected like the
@@ -104,9 +76,9 @@ func (o *Overrun) Error() string {
 }
 
 // Forward forwards the calls of the connections that it serves. It is safe for
-// concurrent use. [New] returns one; the caller must Close it.
+// concurrent use. [NewForward] returns one; the caller must Close it.
 type Forward struct {
-	config   Config
+	config   ForwardConfig
 	wire     *wire
 	base     *url.URL // without the API's version
 	login    *url.Userinfo
@@ -133,9 +105,9 @@ const (
 	drainTime = 5 * time.Second
 )
 
-// New returns a forwarder, or an error for an invalid configuration. It sends
+// NewForward returns a forwarder, or an error for an invalid configuration. It sends
 // no request.
-func New(c Config) (*Forward, error) {
+func NewForward(c ForwardConfig) (*Forward, error) {
 	f := &Forward{config: c}
 	known := wires()
 	i := slices.IndexFunc(known, func(w wire) bool { return w.name == c.Wire })

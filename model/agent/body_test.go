@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 )
 
 // patch returns the body that is sent if limit is granted.
-func patch(k kind, base, body string, limit int64) (string, request, error) {
+func patch(k kind, base, body string, limit int64) (string, asked, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return "", request{}, err
+		return "", asked{}, err
 	}
-	f := &Forward{config: Config{Hosted: true}, wire: &wire{}, base: u}
+	f := &Forward{config: ForwardConfig{Hosted: true}, wire: &wire{}, base: u}
 	q, err := f.parseRequest(target{kind: k}, []byte(body))
 	if err != nil {
 		return "", q, err
@@ -129,7 +129,7 @@ func without(t *testing.T, body string) map[string]string {
 	all := map[string]string{}
 	var walk func(prefix string, text []byte)
 	walk = func(prefix string, text []byte) {
-		for name, value := range members(text) {
+		for name, value := range membersOf(t, text) {
 			switch name {
 			case "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "include_usage":
 				continue
@@ -146,6 +146,14 @@ func without(t *testing.T, body string) map[string]string {
 	}
 	walk("", []byte(body))
 	return all
+}
+
+func membersOf(t *testing.T, text []byte) (m map[string]json.RawMessage) {
+	t.Helper()
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // The key is found however a response is split, and nothing else changes or is

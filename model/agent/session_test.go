@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package agent
 
 import (
 	"context"
@@ -57,8 +57,9 @@ func TestSession(t *testing.T) {
 		want   string
 	}{
 		"prompt and context": {`echo "$2: $1"; cat`, nil, "m: do\nbe\n\nspec"},
-		"all on stdin":       {`cat`, func(c *Config) { c.Argv, c.Stdin = c.Argv[:4], StdinAll }, "be\n\nspec\n\ndo"},
+		"all on stdin":       {`cat`, func(c *Config) { c.Argv = c.Argv[:4] }, "be\n\nspec\n\ndo"},
 		"nothing on stdin":   {`cat; echo "$1/$2"`, func(c *Config) { c.Argv = append(c.Argv[:4:4], "{context}", "{prompt}") }, "be\n\nspec/do"},
+		"prompt on stdin":    {`cat; echo "/$1"`, func(c *Config) { c.Argv = append(c.Argv[:4:4], "{context}") }, "do/be\n\nspec"},
 		"stderr is ignored":  {`echo noise >&2; echo it`, nil, "it"},
 		"another exit":       {`echo it; exit 3`, func(c *Config) { c.Exits = []int{0, 3} }, "it"},
 		"no answer":          {`:`, nil, ""},
@@ -84,10 +85,10 @@ func TestSessionOfAgents(t *testing.T) {
 		want        string
 		total       int64
 	}{
-		"gemini":   {geminiOut, "response", geminiUsage, "All contracts hold.", 26130},
+		"gemini":   {geminiOut, "#.response", geminiUsage, "All contracts hold.", 26130},
 		"codex":    {codexOut, codexAnswer, codexUsage, "It is done.", 28139},
 		"claude":   {claudeOut, claudeAnswer, claudeUsage, "It is done.", 4059},
-		"opencode": {opencodeOut, "part.text", opencodeUsage, "It is done.", 44158},
+		"opencode": {opencodeOut, opencodeAnswer, opencodeUsage, "It is done.", 44158},
 		"qwen":     {qwenOut, claudeAnswer, qwenUsage, "It is done.", 109},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,9 +106,9 @@ func TestSessionOfAgents(t *testing.T) {
 
 // A successful session without an answer is unreadable.
 func TestNoAnswerInTheOutput(t *testing.T) {
-	a := agent(t, `echo '{"error":"quota"}'; echo sorry >&2`, func(c *Config) { c.Answer = "response" })
+	a := agent(t, `echo '{"error":"quota"}'; echo sorry >&2`, func(c *Config) { c.Answer = "#.response" })
 	reply := session(t, a, request("", "do"))
-	const want = `its output has no answer at "response"; its stderr ends with: sorry; its stdout ends with: {"error":"quota"}`
+	const want = `its output has no answer at "#.response"; its stderr ends with: sorry; its stdout ends with: {"error":"quota"}`
 	if reply.Finish != model.Other || reply.Finish.Normal() || reply.Parts != nil || reply.Detail != want {
 		t.Errorf("reply %+v", reply)
 	}
@@ -127,7 +128,7 @@ func TestFailedSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := agent(t, c.script, func(config *Config) {
-				config.Answer, config.Usage = "response", Usage{Input: "usage.input_tokens", Output: "usage.output_tokens"}
+				config.Answer, config.Usage = "#.response", Usage{Input: "#.usage.input_tokens", Output: "#.usage.output_tokens"}
 				if c.change != nil {
 					c.change(config)
 				}
@@ -154,7 +155,7 @@ func TestFailedSession(t *testing.T) {
 func TestSessionThatTimesOut(t *testing.T) {
 	for limit := 300 * time.Millisecond; ; limit *= 4 {
 		a := agent(t, `echo '{"usage":{"input_tokens":7,"output_tokens":3}}'; sleep 1000`, func(c *Config) {
-			c.Timeout, c.Usage = limit, Usage{Input: "usage.input_tokens", Output: "usage.output_tokens"}
+			c.Timeout, c.Usage = limit, Usage{Input: "#.usage.input_tokens", Output: "#.usage.output_tokens"}
 		})
 		_, err := a.Generate(t.Context(), request("", "do"))
 		e := fault(t, err)
@@ -244,7 +245,7 @@ func TestHugeOutput(t *testing.T) {
 		t.Skip("sends 1 GB through a pipe")
 	}
 	const flood = `head -c 1073741824 /dev/zero; `
-	reply := session(t, agent(t, flood+`printf '\n{"response":"it"}\n'`, func(c *Config) { c.Answer = "response" }), request("", "do"))
+	reply := session(t, agent(t, flood+`printf '\n{"response":"it"}\n'`, func(c *Config) { c.Answer = "#.response" }), request("", "do"))
 	if reply.Text() != "it" || reply.Finish != model.Stop {
 		t.Errorf("the answer after 1 GB: %+v", reply)
 	}
@@ -282,7 +283,7 @@ func TestSecrets(t *testing.T) {
 			a := agent(t, script, func(c *Config) {
 				c.Redact = func(s string) string { return strings.ReplaceAll(s, key, "[redacted]") }
 				if name == "detail" {
-					c.Answer, c.Exits = "response", []int{4}
+					c.Answer, c.Exits = "#.response", []int{4}
 				}
 			})
 			reply, err := a.Generate(t.Context(), request("", "do"))

@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"net/http"

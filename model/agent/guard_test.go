@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"errors"
@@ -78,7 +78,7 @@ func TestOnlySomePathsPass(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, "{}")
 			})
-			_, addr := open(t, Config{Wire: test.wire, Base: up, Reserve: (&book{}).Reserve})
+			_, addr := open(t, ForwardConfig{Wire: test.wire, Base: up, Reserve: (&book{}).Reserve})
 			got := raw(t, addr, fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}", test.line))
 			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.want)) || (reached == 1) != (test.want == 200) {
 				t.Errorf("%d requests reached the provider, response: %s", reached, got)
@@ -98,7 +98,7 @@ func TestSecretIsRequired(t *testing.T) {
 		_, _ = io.WriteString(w, `{"models":[]}`)
 	})
 	b := &book{}
-	f, addr := open(t, Config{Wire: Gemini, Base: up, Reserve: b.Reserve, Secret: "the-secret"})
+	f, addr := open(t, ForwardConfig{Wire: Gemini, Base: up, Reserve: b.Reserve, Secret: "the-secret"})
 	for _, tt := range []struct {
 		header, value, query string
 		status               int
@@ -148,7 +148,7 @@ func TestHostileRequests(t *testing.T) {
 		"a length and no model": {plainPost("/v1/messages", `{"max_tokens":1}`), "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxBody: 4000})
+			f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxBody: 4000})
 			if got := raw(t, addr, test.request); !strings.HasPrefix(got, test.want) {
 				t.Errorf("response: %.300s", got)
 			}
@@ -164,7 +164,7 @@ func TestHostileRequests(t *testing.T) {
 func TestLengthWithChunks(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
 	body := simples()[2].body
-	_, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
 	got := raw(t, addr, fmt.Sprintf("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"+
 		"GET /admin HTTP/1.1\r\nHost: x\r\n\r\n", len(body), body))
 	if n := len(up.Received()); n != 1 || strings.Count(got, "HTTP/1.1 ") > 2 || !strings.HasPrefix(got, "HTTP/1.1 200 ") && !strings.HasPrefix(got, "HTTP/1.1 400 ") {
@@ -178,7 +178,7 @@ func TestLengthWithChunks(t *testing.T) {
 func TestPipelined(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "first", Usage: &model.Usage{Input: 1, Output: 1}}, modeltest.Turn{Text: "second", Usage: &model.Usage{Input: 1, Output: 1}})
 	ledger := &book{}
-	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: ledger.Reserve})
+	f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up.URL, Reserve: ledger.Reserve})
 	one := plainPost("/v1/messages", simples()[2].body)
 	got := raw(t, addr, one+one+"GET /quit HTTP/1.1\r\nHost: x\r\n\r\n")
 	first, second := strings.Index(got, "first"), strings.Index(got, "second")
@@ -237,7 +237,7 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 				want = 200
 			}
 			up := modeltest.NewServer(t, modeltest.Turn{Text: "hello"})
-			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: (&book{}).Reserve, Hosted: hosted})
+			_, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: (&book{}).Reserve, Hosted: hosted})
 			if got := post(t, "http://"+addr+s.path, test.body); got.status != want || (len(up.Received()) == 1) != (want == 200) {
 				t.Errorf("hosted %v: %s returns status %d %s", hosted, test.body, got.status, got.body)
 			}
@@ -248,7 +248,7 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Output: 1}})
-		f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve, maxCalls: 2})
+		f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve, maxCalls: 2})
 		for i, want := range []int{200, 200, 400, 400} {
 			if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
 				t.Errorf("call %d returns status %d", i, got.status)
@@ -266,7 +266,7 @@ func TestBounds(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		ledger := &book{}
-		_, addr := open(t, Config{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, maxConcurrent: 1})
+		_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, maxConcurrent: 1})
 		answers := make(chan reply, 2)
 		for range 2 {
 			go func() { answers <- post(t, "http://"+addr+"/v1/messages", simples()[2].body) }()
@@ -286,7 +286,7 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("connections", func(t *testing.T) {
-		f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1})
+		f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1})
 		for range 8 {
 			dial(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n")
 		}
@@ -301,7 +301,7 @@ func TestBounds(t *testing.T) {
 
 // An agent that does not send its body loses its slot.
 func TestMissingBody(t *testing.T) {
-	f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1,
+	f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1,
 		Timeouts: model.Timeouts{Idle: 100 * time.Millisecond}})
 	raw(t, addr, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{")
 	if f.calls != 0 || len(f.slots) != 0 {
@@ -317,7 +317,7 @@ func TestUnreadResponse(t *testing.T) {
 		}
 	})
 	ledger := &book{}
-	_, addr := open(t, Config{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
+	_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
 	dial(t, addr, plainPost("/v1/messages", simples()[2].body))
 	ledger.wait()
 	if done := ledger.one(t); done.used != nil || done.fault == nil {
@@ -325,14 +325,14 @@ func TestUnreadResponse(t *testing.T) {
 	}
 }
 
-func TestConfigurations(t *testing.T) {
-	for name, c := range map[string]Config{
+func TestForwardConfigurations(t *testing.T) {
+	for name, c := range map[string]ForwardConfig{
 		"no wire":    {Reserve: (&book{}).Reserve},
 		"no address": {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "localhost:8080"},
 		"a query":    {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "http://x/v1?key=secret"},
 		"a bad path": {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "http://x/a/../b"},
 	} {
-		if f, err := New(c); err == nil {
+		if f, err := NewForward(c); err == nil {
 			f.Close()
 			t.Errorf("%s is no error", name)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -349,7 +349,7 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 		user, password, _ = r.BasicAuth()
 		_, _ = io.WriteString(w, `{"a":"my-password"}`)
 	})
-	f, addr := open(t, Config{Wire: Anthropic, Base: strings.Replace(up, "://", "://me:my-password@", 1) + "/gateway/v1/", Reserve: (&book{}).Reserve})
+	f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: strings.Replace(up, "://", "://me:my-password@", 1) + "/gateway/v1/", Reserve: (&book{}).Reserve})
 	if f.URL("a:1") != "http://a:1" {
 		t.Errorf("the agent's URL is %s", f.URL("a:1"))
 	}
@@ -362,7 +362,7 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 func TestBudgetStatus(t *testing.T) {
 	for _, s := range simples() {
 		ledger := &book{refuse: errors.New("none of the 5 tokens is left")}
-		f, addr := open(t, Config{Wire: s.wire, Base: forbid(t), Reserve: ledger.Reserve})
+		f, addr := open(t, ForwardConfig{Wire: s.wire, Base: forbid(t), Reserve: ledger.Reserve})
 		got := post(t, "http://"+addr+s.path, s.body)
 		message, _ := model.ErrorBody([]byte(got.body))
 		if got.status != 400 || message != errBudget.message || got.header.Get("X-Should-Retry") != "false" {
@@ -380,7 +380,7 @@ func TestBudgetStatus(t *testing.T) {
 // A thinking budget above the granted limit is refused with a clear message.
 func TestThinkingBudgetTooLarge(t *testing.T) {
 	ledger := &book{grant: 2000}
-	_, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: ledger.Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: forbid(t), Reserve: ledger.Reserve})
 	got := post(t, "http://"+addr+"/v1/messages", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":4000},"messages":[]}`)
 	if got.status != 400 || !strings.Contains(got.body, "budget") {
 		t.Errorf("response: %+v", got)

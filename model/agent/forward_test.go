@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ func TestPassesOn(t *testing.T) {
 			if s.wire == OpenAI {
 				base += "/v1"
 			}
-			f, addr := open(t, Config{Wire: s.wire, Base: base, Reserve: ledger.Reserve})
+			f, addr := open(t, ForwardConfig{Wire: s.wire, Base: base, Reserve: ledger.Reserve})
 			got := post(t, "http://"+addr+s.path, s.body)
 			if got.status != 200 || got.err != nil || !strings.Contains(got.body, "hello") {
 				t.Fatalf("response: %d, %q, %v", got.status, got.body, got.err)
@@ -79,7 +79,7 @@ func TestOnlySomeHeadersPass(t *testing.T) {
 		w.Header().Set("X-Request-Id", "42")
 		_, _ = io.WriteString(w, `{"models":[]}`)
 	})
-	_, addr := open(t, Config{Wire: Gemini, Base: up, Reserve: (&book{}).Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Gemini, Base: up, Reserve: (&book{}).Reserve})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/v1beta/models?key=dummy&pageSize=5", nil)
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "X-Http-Method-Override",
 		"X-Goog-User-Project", "X-Forwarded-For", "Proxy-Authorization", "Idempotency-Key", "X-Goog-Fieldmask", "Te"} {
@@ -118,7 +118,7 @@ func TestNoEarlyHintsAndNoTrailers(t *testing.T) {
 		w.Header().Set("X-Announced", key)
 		w.Header().Set(http.TrailerPrefix+"X-Late", key)
 	})
-	_, addr := open(t, Config{Wire: Gemini, Base: up, Reserve: (&book{}).Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Gemini, Base: up, Reserve: (&book{}).Reserve})
 	got := raw(t, addr, "GET /v1beta/models HTTP/1.1\r\nHost: x\r\nConnection: close, te\r\nTe: trailers\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, `{"models":[]}`) {
 		t.Errorf("response: %s", got)
@@ -146,7 +146,7 @@ func TestEventsAreNotDelayed(t *testing.T) {
 				case <-r.Context().Done():
 				}
 			})
-			_, addr := open(t, Config{Wire: s.wire, Base: up, Reserve: (&book{}).Reserve})
+			_, addr := open(t, ForwardConfig{Wire: s.wire, Base: up, Reserve: (&book{}).Reserve})
 			res, err := http.Post("http://"+addr+s.path, "application/json", strings.NewReader(s.body))
 			if err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestFormsOfStreams(t *testing.T) {
 					w.(http.Flusher).Flush()
 				}
 			})
-			_, addr := open(t, Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
+			_, addr := open(t, ForwardConfig{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
 			got := post(t, "http://"+addr+"/chat/completions", simples()[5].body)
 			if done := ledger.one(t); got.body != text || done.used == nil || *done.used != (model.Usage{Input: 3, Output: 4}) {
 				t.Errorf("%s, in pieces of %d: the agent got %q, settled with %+v, %v", name, size, got.body, done.used, done.fault)
@@ -199,7 +199,7 @@ func TestSettledBeforeTheLastEventIsSent(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done() // never ends on its own
 	})
-	_, addr := open(t, Config{Wire: Anthropic, Base: up, Reserve: ledger.Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up, Reserve: ledger.Reserve})
 	res, err := http.Post("http://"+addr+"/v1/messages", "application/json", strings.NewReader(simples()[3].body))
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestChargedInFull(t *testing.T) {
 			t.Run(s.name+"/"+name, func(t *testing.T) {
 				up := modeltest.NewServer(t, turn)
 				ledger := &book{}
-				f, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
+				f, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
 				got := post(t, "http://"+addr+s.path, s.body)
 				if cut := got.err != nil; cut != (name == "cut") {
 					t.Errorf("the agent's answer is %d %q, %v", got.status, got.body, got.err)
@@ -249,7 +249,7 @@ func TestChargedInFull(t *testing.T) {
 
 // A usage that cannot be read settles in full, like none, and so does one
 // without output tokens for a response with content.
-func TestUnreadableUsage(t *testing.T) {
+func TestUnreadableUsageOfCalls(t *testing.T) {
 	turns := modeltest.Misreports()
 	turns["a text without output"] = modeltest.Turn{Text: "Paris", Usage: &model.Usage{Input: 12}}
 	turns["a call without output"] = modeltest.Turn{Calls: []model.Call{{ID: "c", Name: "read", Args: `{"path":"a"}`}}, Usage: &model.Usage{Input: 12}}
@@ -257,7 +257,7 @@ func TestUnreadableUsage(t *testing.T) {
 		for name, turn := range turns {
 			up := modeltest.NewServer(t, turn)
 			ledger := &book{}
-			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
+			_, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
 			if got := post(t, "http://"+addr+s.path, s.body); got.status != http.StatusOK || got.err != nil {
 				t.Errorf("%s, %s: response: %d, %v", s.name, name, got.status, got.err)
 			}
@@ -274,7 +274,7 @@ func TestEmptyResponse(t *testing.T) {
 		used := model.Usage{Input: 12}
 		up := modeltest.NewServer(t, modeltest.Turn{Usage: &used})
 		ledger := &book{}
-		_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
+		_, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
 		post(t, "http://"+addr+s.path, s.body)
 		if done := ledger.one(t); done.used == nil || *done.used != used || done.fault != nil {
 			t.Errorf("%s: settled with %+v, %v", s.name, done.used, done.fault)
@@ -287,7 +287,7 @@ func TestRejected(t *testing.T) {
 		for _, status := range []int{400, 401, 402, 403, 404, 413, 422, 429} {
 			up := modeltest.NewServer(t, modeltest.Turn{Status: status, Message: "no " + testKey, RetryAfter: "7"})
 			ledger := &book{}
-			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
+			_, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
 			got := post(t, "http://"+addr+s.path, s.body)
 			if got.status != status || got.header.Get("Retry-After") != "7" || !strings.Contains(got.body, "no [key]") {
 				t.Errorf("%s: response: %d %v %s", s.name, got.status, got.header, got.body)
@@ -306,7 +306,7 @@ func TestRejected(t *testing.T) {
 
 func TestUnreachableCostsNothing(t *testing.T) {
 	ledger := &book{}
-	_, addr := open(t, Config{Wire: Anthropic, Base: "http://127.0.0.1:1", Reserve: ledger.Reserve})
+	_, addr := open(t, ForwardConfig{Wire: Anthropic, Base: "http://127.0.0.1:1", Reserve: ledger.Reserve})
 	got := post(t, "http://"+addr+"/v1/messages", simples()[2].body)
 	if got.status != http.StatusBadGateway || !strings.Contains(got.body, `"api_error"`) {
 		t.Errorf("response: %d %s", got.status, got.body)
@@ -346,7 +346,7 @@ func TestLargeErrors(t *testing.T) {
 				_, _ = w.Write(test.body)
 			})
 			ledger := &book{}
-			f, addr := open(t, Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
+			f, addr := open(t, ForwardConfig{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
 			got := post(t, "http://"+addr+"/chat/completions", simples()[4].body)
 			if got.status != test.answer || got.err != nil || test.length > 0 && len(got.body) != test.length {
 				t.Errorf("the agent's answer is %d with %d bytes, %v", got.status, len(got.body), got.err)
@@ -380,7 +380,7 @@ func TestHostileProviders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledger := &book{}
 			up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) { test.answer(w, r) })
-			c := Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve}
+			c := ForwardConfig{Wire: OpenAI, Base: up, Reserve: ledger.Reserve}
 			if test.status == 504 {
 				c.Timeouts.Idle = 200 * time.Millisecond
 			}
@@ -400,7 +400,7 @@ func TestOverrunStopsForwarding(t *testing.T) {
 	for _, s := range simples() {
 		up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 501}})
 		ledger := &book{}
-		f, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
+		f, addr := open(t, ForwardConfig{Wire: s.wire, Base: up.URL, Reserve: ledger.Reserve})
 		if got := post(t, "http://"+addr+s.path, s.body); got.status != 200 {
 			t.Fatalf("%s: response: %+v", s.name, got)
 		}
@@ -421,7 +421,7 @@ func TestOverrunStopsForwarding(t *testing.T) {
 func TestFailedCommitStopsForwarding(t *testing.T) {
 	broken := errors.New("the journal is full")
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 3, Output: 5}})
-	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{fail: broken}).Reserve})
+	f, addr := open(t, ForwardConfig{Wire: Anthropic, Base: up.URL, Reserve: (&book{fail: broken}).Reserve})
 	for i, want := range []int{200, 400} {
 		if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
 			t.Errorf("call %d returns status %d, want %d", i, got.status, want)
@@ -447,7 +447,7 @@ func TestAgentDisconnects(t *testing.T) {
 			close(gone)
 		})
 		ledger := &book{}
-		_, addr := open(t, Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
+		_, addr := open(t, ForwardConfig{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
 		c := dial(t, addr, plainPost("/v1/responses", simples()[6].body))
 		<-there
 		c.Close()
@@ -469,7 +469,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 			<-r.Context().Done()
 		})
 		ledger := &book{}
-		f, addr := open(t, Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve, maxConcurrent: 3})
+		f, addr := open(t, ForwardConfig{Wire: OpenAI, Base: up, Reserve: ledger.Reserve, maxConcurrent: 3})
 		for range 5 {
 			dial(t, addr, plainPost("/v1/responses", simples()[6].body))
 		}

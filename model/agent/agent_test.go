@@ -1,4 +1,4 @@
-package command
+package agent
 
 import (
 	"context"
@@ -68,20 +68,6 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func TestStdinFollowsFromArgv(t *testing.T) {
-	for argv, want := range map[string]string{
-		"x": StdinAll, "x {prompt}": StdinContext, "x {prompt} {context}": StdinNone, "x -p={prompt}\n\n{context}": StdinNone,
-	} {
-		a, err := New(wall.None{}, Config{Argv: strings.Fields(argv)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.config.Stdin != want {
-			t.Errorf("%s: stdin = %q, want %q", argv, a.config.Stdin, want)
-		}
-	}
-}
-
 func TestInvalidConfigurations(t *testing.T) {
 	argv := func(args ...string) Config { return Config{Name: "gemini", Argv: args} }
 	with := func(c Config, change func(*Config)) Config { change(&c); return c }
@@ -89,15 +75,8 @@ func TestInvalidConfigurations(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"no model":      {argv("x", "-m", "{model}"), "no model is set"},
-		"context only":  {argv("x", "{context}"), "would not receive the prompt"},
-		"no prompt":     {with(argv("x"), func(c *Config) { c.Stdin = StdinContext }), "would not receive the prompt"},
-		"neither":       {with(argv("x"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the prompt"},
-		"no context":    {with(argv("x", "{prompt}"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the context"},
-		"broken answer": {with(argv("x"), func(c *Config) { c.Answer = "a..b" }), "answer: path"},
-		"broken count":  {with(argv("x"), func(c *Config) { c.Usage.CacheRead = "a[b" }), "usage.cache-read: path"},
-		"only input":    {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
-		"only each":     {with(argv("x"), func(c *Config) { c.Usage.Each = true }), "usage needs both input and output"},
+		"no model":   {argv("x", "-m", "{model}"), "no model is set"},
+		"only input": {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(wall.None{}, c.config)
@@ -131,45 +110,19 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func TestInvalidArguments(t *testing.T) {
-	never := runner(func(context.Context, sandbox.Command) (sandbox.Result, error) {
+func TestNoPrompt(t *testing.T) {
+	a, err := New(runner(func(context.Context, sandbox.Command) (sandbox.Result, error) {
 		t.Error("the agent was started")
 		return sandbox.Result{}, nil
-	})
-	long := strings.Repeat("x", maxArgument()+1)
-	for name, c := range map[string]struct {
-		argv []string
-		req  model.Request
-		want string
-		hint string
-	}{
-		"a long prompt":    {[]string{"x", "{prompt}"}, request("", long), "argument 1 would be", `stdin = "all"`},
-		"a long context":   {[]string{"x", "{context}", "{prompt}"}, request(long, "do"), "argument 1 would be", "remove {context} from argv in [commands.x]"},
-		"NUL in a prompt":  {[]string{"x", "{prompt}"}, request("", "a\x00b"), "argument 1 would contain a NUL", `stdin = "all"`},
-		"no text at all":   {[]string{"x", "{prompt}"}, model.Request{System: "be"}, "has no text", ""},
-		"only empty texts": {[]string{"x"}, request("be", ""), "has no text", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, err := New(never, Config{Name: "x", Argv: c.argv})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = a.Generate(t.Context(), c.req)
-			e := fault(t, err)
-			if !strings.Contains(e.Message, c.want) || !strings.Contains(e.Hint, c.hint) {
-				t.Errorf("%s; hint: %s", e.Message, e.Hint)
-			}
-			if e.Usage == nil || e.Usage.Total() != 0 {
-				t.Errorf("usage = %+v, want zero", e.Usage)
-			}
-		})
-	}
-	a, err := New(runner(func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandbox.Result{}, nil }), Config{Argv: []string{"x", "{prompt}"}})
+	}), Config{Name: "x", Argv: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Generate(t.Context(), request("", long[1:])); err != nil {
-		t.Errorf("the longest argument: %v", err)
+	for _, req := range []model.Request{{System: "be"}, request("be", "")} {
+		_, err = a.Generate(t.Context(), req)
+		if e := fault(t, err); !strings.Contains(e.Message, "has no text") || e.Usage == nil || e.Usage.Total() != 0 {
+			t.Errorf("%v, usage %+v", e, e.Usage)
+		}
 	}
 }
 

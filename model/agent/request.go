@@ -1,4 +1,4 @@
-package forward
+package agent
 
 import (
 	"bytes"
@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tidwall/sjson"
 )
 
 // object is a JSON object of a request, for reading. What is sent is the
-// request's own text, except for the members that [request.withLimit] sets.
+// request's own text, in which [asked.withLimit] sets members.
 type object = map[string]any
 
 func (f *Forward) parseBody(body []byte) (object, error) {
@@ -137,7 +138,7 @@ func (r *reader) number(o object, limit int64, spellings ...string) (string, int
 	return name, int64(n)
 }
 
-type request struct {
+type asked struct {
 	body    []byte
 	model   string
 	answers int64 // requested number of answers
@@ -145,8 +146,8 @@ type request struct {
 	minimum int64 // the limit must be greater (Anthropic's thinking budget)
 
 	limits  []limit // if none is set, the first is added
-	config  string  // member of the body whose object has them; empty means the body itself
-	options string  // member of the body whose object gets include_usage; empty means none
+	config  string  // before their names: "generationConfig." or the like
+	options bool    // a stream needs include_usage
 }
 
 type limit struct {
@@ -161,13 +162,13 @@ const (
 )
 
 // The errors are sent to the agent.
-func (f *Forward) parseRequest(t target, body []byte) (request, error) {
+func (f *Forward) parseRequest(t target, body []byte) (asked, error) {
 	o, err := f.parseBody(body)
 	if err != nil {
-		return request{}, err
+		return asked{}, err
 	}
 	var r reader
-	q := request{body: body, model: t.model}
+	q := asked{body: body, model: t.model}
 	limited := func(o object, spellings ...string) {
 		name, n := r.number(o, maxTokens, spellings...)
 		if q.limits = append(q.limits, limit{name, n}); n > 0 && (q.limit == 0 || n < q.limit) {
@@ -176,8 +177,8 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	}
 	switch t.kind {
 	case generate:
-		var config object
-		q.config, config = r.object(o, "generationConfig", "generation_config")
+		name, config := r.object(o, "generationConfig", "generation_config")
+		q.config = name + "."
 		_, q.answers = r.number(config, maxAnswers, "candidateCount", "candidate_count")
 		limited(config, "maxOutputTokens", "max_output_tokens")
 	case messages:
@@ -196,8 +197,8 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 		_, stream := r.member(o, "stream")
 		if streamed, ok := stream.(bool); stream != nil && !ok {
 			r.fail(`"stream" is neither true nor false`)
-		} else if options, set := r.object(o, "stream_options"); streamed && set["include_usage"] != true {
-			q.options = options
+		} else if _, set := r.object(o, "stream_options"); streamed {
+			q.options = set["include_usage"] != true
 		}
 	case responses:
 		limited(o, "max_output_tokens")
@@ -209,52 +210,25 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 		}
 	}
 	if q.answers = max(1, q.answers); r.err != nil {
-		return request{}, malformedError(r.err.Error())
+		return asked{}, malformedError(r.err.Error())
 	}
 	return q, nil
 }
 
-func (q *request) withLimit(most int64) []byte {
-	body := members(q.body)
-	in := body
-	if q.config != "" {
-		in = members(body[q.config])
+// It changes nothing else in the body.
+func (q *asked) withLimit(most int64) []byte {
+	body := q.body
+	set := func(path string, value any) {
+		// It cannot fail: the body is an object, and so is what the path passes through.
+		body, _ = sjson.SetBytes(body, path, value)
 	}
-	same := q.options == ""
 	for i, l := range q.limits {
 		if l.tokens > most || q.limit == 0 && i == 0 {
-			in[l.name], same = strconv.AppendInt(nil, most, 10), false
+			set(q.config+l.name, most)
 		}
 	}
-	if same {
-		return q.body
+	if q.options {
+		set("stream_options.include_usage", true)
 	}
-	if q.config != "" {
-		body[q.config] = encode(in)
-	}
-	if q.options != "" {
-		options := members(body[q.options])
-		options["include_usage"] = []byte("true")
-		body[q.options] = encode(options)
-	}
-	return encode(body)
-}
-
-// The members stay as they are written; there are none if the object is missing or null.
-func members(text []byte) map[string]json.RawMessage {
-	m := map[string]json.RawMessage{}
-	// parseRequest has read it.
-	_ = json.Unmarshal(text, &m)
-	if m == nil {
-		m = map[string]json.RawMessage{}
-	}
-	return m
-}
-
-func encode(members map[string]json.RawMessage) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(members) // they were valid
-	return bytes.TrimSpace(b.Bytes())
+	return body
 }
