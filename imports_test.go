@@ -104,7 +104,7 @@ func house() []room {
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "tool/allow"}},
-		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
+		{folder: "loop/improve", floor: 5, may: []string{"tool", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0, may: []string{"sandbox"}},
