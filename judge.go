@@ -231,7 +231,12 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
-	p, err := r.inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
+	p, err := r.inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) {
+		if known, ok := r.copiesOf(c.Tree); ok {
+			return known, nil
+		}
+		return r.checkCopies(ctx, changes)
+	})
 	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || first && round < r.Limits.MaxRounds() {
 		return p, err
 	}
@@ -249,6 +254,23 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 		return c, err
 	}
 	return r.completeAsking(ctx, c, asked)
+}
+
+// copiesOf returns what the check last found in clean copies, if that was of this very tree, in this
+// process, and nothing was applied or answered since: a round that changes nothing costs no second proof.
+func (r *Run) copiesOf(tree string) (c history.Checked, ok bool) {
+	for _, e := range slices.Backward(r.Past().Events()) {
+		switch p := e.Payload.(type) {
+		case history.Applied, history.Answer, history.Resumed:
+			return c, false
+		case history.Checked:
+			if e.Step != nil && e.Step.Name == history.StepConfirm {
+				known := history.Checked{Findings: p.Findings, Lacks: p.Lacks, Judges: p.Judges}
+				return known, p.Tree == tree && !onlyBroken(p.Findings)
+			}
+		}
+	}
+	return c, false
 }
 
 func (r *Run) failedBefore() bool {
