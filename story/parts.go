@@ -76,20 +76,6 @@ func RequestParts(object string, tools bool, get history.Get) ([]Part, error) {
 	return p.all, nil
 }
 
-// WholeRequest returns a request with everything that was sent.
-func WholeRequest(object string, get history.Get) ([]Part, error) {
-	r, err := history.ReadWholeRequest(object, get)
-	var p parts
-	p.add("system", r.System)
-	for _, t := range r.Tools {
-		p.add("tool "+t.Name, strings.TrimSpace(t.Description+"\n\n"+string(t.Schema)))
-	}
-	for _, m := range r.Messages {
-		p.addMessage(m, true)
-	}
-	return p.all, err
-}
-
 // WholeReply returns everything that a reply has.
 func WholeReply(replied history.Replied, get history.Get) ([]Part, error) {
 	reply, err := history.ReadReply(replied, get)

@@ -176,23 +176,13 @@ func (a *app) showDiff(ctx context.Context, r *report.Run, round int) error {
 	return err
 }
 
-// mostInFile is how many bytes of each request the self-contained page shows.
-const mostInFile = 32 << 10
-
 func (a *app) showHTML(ctx context.Context, o report.Account, name string) error {
-	maker := page.Maker{Own: o.Own(), Calls: page.Calls{Most: mostInFile, Clean: a.redactKnown}}
-	p, err := maker.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) {
-		shown, _ := page.Windows(all, "", -1) // no other page has the others
-		return shown, nil
-	})
+	maker := page.Maker{Own: o.Own(), Clean: a.redactKnown}
+	p, err := maker.Page(ctx, o)
 	if err != nil {
 		return err
 	}
 	p.Version = version()
-	if n := p.Shown.From; n > 0 {
-		p.Rest = fmt.Sprintf("This file has the details of the last %s. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.",
-			render.Count(len(p.All)-n, "round"), journal.ShortRun(o.ID))
-	}
 	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
 		row := page.RunOf(report.Summarize(home, a.Run, report.Working(home, a.Run), nil))
 		row.Link = "" // nothing serves it

@@ -181,14 +181,6 @@ func TestWebFollowsARun(t *testing.T) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}
 	}
-	_, call, ok := strings.Cut(page, `<p><a href="`+pathOf(t, home)+`run/`+id+`/call/`)
-	call, _, _ = strings.Cut(call, `"`)
-	if got := get(t, browser, home+"run/"+id+"/call/"+call); !ok || !strings.Contains(got, `<a href="`+pathOf(t, home)+`run/`+id+`/round/1#c`+call+`">run `) || !strings.Contains(got, "<summary>system</summary><pre>") {
-		t.Errorf("the page of call %q:\n%s", call, got)
-	}
-	if got := get(t, browser, home+"run/"+id+"/call/1"); !strings.Contains(got, "there is no such page") {
-		t.Errorf("the page of an event that is no call:\n%s", got)
-	}
 	if got := get(t, browser, home+"run/"+id+"x"); !strings.Contains(got, "there is no such page") {
 		t.Errorf("a page that does not exist:\n%s", got)
 	}

@@ -7,7 +7,6 @@ import (
 	"hone/history"
 	"hone/internal/excerpt"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/model"
 	"hone/story"
 )
@@ -15,14 +14,10 @@ import (
 // Call is a call of a model, or the session of an agent.
 type Call struct {
 	Seq         int64 // of the event that begins it
-	Round       int
 	Name, Model string
-	Size        string // of the request
 	Replied     bool
 	Used        *Use         // nil if the provider did not report it
-	Link        string       // the page with everything that was sent; empty if there is none
 	Texts       []story.Part // what was sent
-	Replies     []story.Part // what came back
 }
 
 // Use is the number of tokens of a call. Cached is the part of Sent that came from the
@@ -57,52 +52,37 @@ func totalUse(calls []Call) *Use {
 	return sum
 }
 
-// Calls follows the model calls of a run.
-type Calls struct {
-	// Most is how many bytes of a request the round shows. Calls leaves out the middle of a
-	// longer one.
-	Most int
-	// Clean removes secrets from a text; nil removes nothing.
-	Clean func(string) string
-	// Link returns the address of the page of the call that an event begins; nil if calls
-	// have no pages.
-	Link func(seq int64) string
+// mostAsked is how many bytes of a request a page shows. The middle of a longer one is left out.
+const mostAsked = 32 << 10
 
-	rounds map[int][]Call
-	at     map[journal.Identity]int // in their rounds
-}
-
-func (c *Calls) add(e history.Event, get history.Get) (err error) {
+func (m *Maker) addCall(e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Asked:
-		one := callOf(e, p)
-		if one.Texts, err = c.added(p.Request, get); err != nil {
+		one := Call{Seq: e.Seq, Name: cmp.Or(p.Role, "model"), Model: story.ModelName(p.Model)}
+		if e.Step.Turn > 0 {
+			one.Name += fmt.Sprintf(", turn %d", e.Step.Turn)
+		}
+		var err error
+		if one.Texts, err = story.RequestParts(p.Request, false, m.get); err != nil {
 			return err
 		}
-		if c.Link != nil {
-			one.Link = c.Link(e.Seq)
+		room := mostAsked
+		for i := range one.Texts {
+			if m.Clean != nil { // before a cut can split a secret
+				one.Texts[i].Text = m.Clean(one.Texts[i].Text)
+			}
+			one.Texts[i].Text = excerpt.Middle(one.Texts[i].Text, max(room, mostAsked/8))
+			room -= len(one.Texts[i].Text)
 		}
-		if c.rounds == nil {
-			c.rounds, c.at = map[int][]Call{}, map[journal.Identity]int{}
-		}
-		c.at[*e.Step] = len(c.rounds[one.Round])
-		c.rounds[one.Round] = append(c.rounds[one.Round], one)
+		m.at[*e.Step] = len(m.calls[e.Step.Round])
+		m.calls[e.Step.Round] = append(m.calls[e.Step.Round], one)
 	case history.Replied:
-		if i, ok := c.at[*e.Step]; ok {
-			call := &c.rounds[e.Step.Round][i]
+		if i, ok := m.at[*e.Step]; ok {
+			call := &m.calls[e.Step.Round][i]
 			call.Replied, call.Used = true, useOf(p.Usage)
 		}
 	}
 	return nil
-}
-
-// Its texts are missing.
-func callOf(e history.Event, asked history.Asked) Call {
-	name := cmp.Or(asked.Role, "model")
-	if e.Step.Turn > 0 {
-		name += fmt.Sprintf(", turn %d", e.Step.Turn)
-	}
-	return Call{Seq: e.Seq, Round: e.Step.Round, Name: name, Model: story.ModelName(asked.Model), Size: render.Bytes(asked.Bytes)}
 }
 
 func useOf(u *model.Usage) *Use {
@@ -110,42 +90,4 @@ func useOf(u *model.Usage) *Use {
 		return nil
 	}
 	return &Use{Sent: u.Input + u.CacheRead + u.CacheWrite, Cached: u.CacheRead, Received: u.Output}
-}
-
-func (c *Calls) added(object string, get history.Get) ([]story.Part, error) {
-	texts, err := story.RequestParts(object, false, get)
-	room := c.Most
-	for i := range texts {
-		if c.Clean != nil { // before a cut can split a secret
-			texts[i].Text = c.Clean(texts[i].Text)
-		}
-		texts[i].Text = excerpt.Middle(texts[i].Text, max(room, c.Most/8))
-		room -= len(texts[i].Text)
-	}
-	return texts, err
-}
-
-// WholeCall returns the call that an event begins, with the full request and reply. ok is
-// false if the event begins no call.
-func WholeCall(events []history.Event, seq int64, get history.Get) (call Call, ok bool, err error) {
-	if seq < 1 || seq > int64(len(events)) {
-		return call, false, nil
-	}
-	e := events[seq-1]
-	asked, ok := e.Payload.(history.Asked)
-	if !ok {
-		return call, false, nil
-	}
-	call = callOf(e, asked)
-	if call.Texts, err = story.WholeRequest(asked.Request, get); err != nil {
-		return call, true, err
-	}
-	for record, p := range history.Of[history.Replied](events[seq:]) {
-		if *record.Step == *e.Step {
-			call.Replied, call.Used = true, useOf(p.Usage)
-			call.Replies, err = story.WholeReply(p, get)
-			break
-		}
-	}
-	return call, true, err
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -106,9 +105,9 @@ func (l List) Trends() (trends []Trend) {
 // Run is a run in the list.
 type Run struct {
 	report.Summary
-	Link   string
-	Ticks  []Tick  // one for each round
-	Points []Point // the findings that the rounds left
+	Link  string
+	First *int   // how many findings the first round that was checked left; nil if none was
+	Ticks []Tick // one for each round
 }
 
 // RunOf returns a run in the list.
@@ -118,8 +117,8 @@ func RunOf(s report.Summary) Run {
 		return r
 	}
 	for _, one := range story.RoundsOf(s.Past.Events(), nil, nil, s.Result == "running") {
-		if one.Checked() {
-			r.Points = append(r.Points, Point{one.Number, one.Left()})
+		if one.Checked() && r.First == nil {
+			r.First = new(one.Left())
 		}
 		if one.Number > 0 {
 			r.Ticks = append(r.Ticks, Tick{string(one.Outcome), one.Name() + ": " + one.Verdict})
@@ -140,10 +139,10 @@ func (r Run) Left() string {
 	switch {
 	case r.Findings == nil:
 		return ""
-	case len(r.Points) == 0 || r.Points[0].Left == *r.Findings:
+	case r.First == nil || *r.First == *r.Findings:
 		return fmt.Sprint(*r.Findings)
 	}
-	return fmt.Sprintf("%d→%d", r.Points[0].Left, *r.Findings)
+	return fmt.Sprintf("%d→%d", *r.First, *r.Findings)
 }
 
 // Started returns when the run began; empty if that is unknown.
@@ -169,21 +168,6 @@ func (r Run) Share() float64 {
 // Tick is a round in the strip of a run.
 type Tick struct{ Mark, Title string }
 
-// maxTicks is how many rounds a strip shows. The ones in the middle are left out.
-const maxTicks = 24
-
-// Strip returns the ticks to show, and how many are left out between First and Last.
-func (r Run) Strip() (strip struct {
-	First, Last []Tick
-	Hidden      int
-}) {
-	if strip.First = r.Ticks; len(r.Ticks) > maxTicks {
-		strip.First, strip.Last = r.Ticks[:maxTicks/2], r.Ticks[len(r.Ticks)-maxTicks/2:]
-		strip.Hidden = len(r.Ticks) - maxTicks
-	}
-	return strip
-}
-
 // Attempt is one of several attempts at the same task.
 type Attempt struct {
 	Number  int  // 1 is the first
@@ -194,26 +178,21 @@ type Attempt struct {
 }
 
 // AttemptsOf returns the attempts of a run; nil if it has none. row reads the run of an attempt
-// from the home in its copy, as a list shows it. If the copy was deleted, the events of the run
-// itself describe the attempt.
+// from the home in its copy, as a list shows it. If the copy was deleted, there is what the run
+// itself knows of the attempt.
 func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) (all []Attempt) {
-	states := map[int][]history.Attempt{}
-	for _, one := range history.Of[history.Attempt](a.Past.Events()) {
-		states[one.Number] = append(states[one.Number], one)
-	}
 	applied, _, err := attempts.Applied(a.Home, a.ID, "")
-	for _, number := range slices.Sorted(maps.Keys(states)) {
-		last := states[number][len(states[number])-1]
-		one := Attempt{Number: number, Applied: last.Applied}
+	for _, last := range a.Past.Attempts() {
+		one := Attempt{Number: last.Number, Applied: last.Applied}
 		one.Why, _, _ = strings.Cut(last.Why, "\n")
 		if err == nil { // as it is now
-			one.Applied = number == applied
+			one.Applied = last.Number == applied
 		}
 		if home := report.Copy(last); home != nil {
 			one.Run = row(last, home)
 			home.Close()
 		} else {
-			one.Run = withoutCopy(states[number], a.Working)
+			one.Run.Summary = report.Summary{Run: last.Run, Numbers: story.Numbers{Tokens: last.Tokens, Findings: last.Findings}, Standing: story.AttemptStanding(last, a.Working)}
 		}
 		one.Models = []string{story.ModelName(last.Model)}
 		if !one.Applied && !a.Working && last.Run != "" {
@@ -222,22 +201,4 @@ func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) 
 		all = append(all, one)
 	}
 	return all
-}
-
-// withoutCopy returns the run of an attempt from its recorded states.
-func withoutCopy(states []history.Attempt, working bool) Run {
-	last := states[len(states)-1]
-	r := Run{Summary: report.Summary{Run: last.Run, Numbers: story.Numbers{Tokens: last.Tokens, Findings: last.Findings}, Standing: story.AttemptStanding(last, working)}}
-	for _, s := range states {
-		if s.Findings == nil || s.Rounds <= len(r.Ticks) {
-			continue
-		}
-		mark := story.Failed
-		if *s.Findings == 0 {
-			mark = story.Passed
-		}
-		r.Ticks = append(r.Ticks, Tick{string(mark), render.Count(*s.Findings, "finding")})
-		r.Points = append(r.Points, Point{s.Rounds, *s.Findings})
-	}
-	return r
 }

@@ -81,10 +81,8 @@ func New(clean func(string) string) *Renderer {
 		"lanes": r.lanes,
 		"use":   useText,
 		"total": totalUse,
-		"lines": lines,
 		"count": render.Count,
 		"name":  r.name,
-		"tool":  func(name string) bool { return strings.HasPrefix(name, "tool ") },
 	}).Parse(pageTemplates + viewTemplates + actTemplates))
 	return r
 }
@@ -123,8 +121,8 @@ func (r *Renderer) part(id, name string, data any) (Part, error) {
 	return Part{id, b.String()}, err
 }
 
-// Run renders a run: what it is and what it has used, the list of its rounds, and each round
-// in the window.
+// Run renders a run: what it is and what it has used, the list of its rounds, and the details of
+// the last ones.
 func (r *Renderer) Run(p Page) (parts []Part, err error) {
 	add := func(id, name string, data any) {
 		var one Part
@@ -135,7 +133,7 @@ func (r *Renderer) Run(p Page) (parts []Part, err error) {
 	}
 	add("run", "run", p)
 	add("rounds", "rounds", p)
-	for _, round := range p.InWindow() {
+	for _, round := range p.Detailed() {
 		add(fmt.Sprintf("r%d", round.Number), "round", round)
 	}
 	return parts, err
@@ -161,14 +159,6 @@ func (r *Renderer) Refusal(title, why string) (Part, error) {
 // Evaluation renders the page of an evaluation.
 func (r *Renderer) Evaluation(e Evaluation) (Part, error) {
 	return r.part("evaluation", "evaluation", e)
-}
-
-// Call renders the page of a call of a run. The link leads to its place in the run.
-func (r *Renderer) Call(c Call, run, link string) (Part, error) {
-	return r.part("call", "call", struct {
-		Call
-		Run, RunLink string
-	}{c, run, link})
 }
 
 // Wait is a call of a model that has not ended.

@@ -61,8 +61,8 @@ func pageOf(t *testing.T, rounds ...page.Round) page.Page {
 func hostilePage(t *testing.T) page.Page {
 	parts := []story.Part{{Name: hostile, Text: hostile}}
 	found := []check.Finding{{Source: hostile, File: hostile, Text: hostile}}
-	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile, Change: hostile, Found: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
-		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
+	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile,
+		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
 		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile}, Log: hostile,
 		Events: []page.Entry{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: parts}}}
 	second := page.Round{Round: story.Round{Number: 2, Outcome: story.Failed, Verdict: hostile, Findings: found}, Files: hostile}
@@ -117,11 +117,6 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := []story.Part{{Name: hostile, Text: hostile}}
-	call, err := page.New(clean).Call(page.Call{Name: hostile, Model: hostile, Size: hostile, Texts: facts, Replies: facts}, hostile, hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	evaluation, err := page.New(clean).Evaluation(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile, hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +137,8 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"attempts", file, 63, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 7}},
-		{"file", written(t, single), 62, map[string]int{"section": 2, "a": 8}},
-		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
+		{"attempts", file, 65, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 7}},
+		{"file", written(t, single), 64, map[string]int{"section": 2, "a": 8}},
 		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
 		{"pair", served(t, pair), 13, map[string]int{"h1": 1, "article": 2, "table": 2, "link": 2, "a": 3}},
@@ -327,44 +321,6 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestLines: each attempt has a line with its number. Equal lines lie side by side, and their
-// numbers above one another.
-func TestLines(t *testing.T) {
-	t.Parallel()
-	points := []page.Point{{Round: 0, Left: 2}, {Round: 1, Left: 0}}
-	p := pageOf(t)
-	p.Attempts = []page.Attempt{{Number: 1, Run: page.Run{Points: points}}, {Number: 2, Run: page.Run{Points: points}}}
-	got := written(t, p)
-	for _, want := range []string{
-		`aria-label="findings of each round: attempt 1: 2, 0; attempt 2: 2, 0"`,
-		`<path d="M22.0 10.9L342.0 130.9"/></g><g class="l2">`,
-		`<path d="M22.0 13.1L342.0 133.1"/></g><text class="l2" x="347.0" y="136.1">2</text><text class="l1" x="347.0" y="126.1">1</text></svg>`,
-		`<title>attempt 2, round 1: 0</title>`,
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want %s in\n%s", want, got)
-		}
-	}
-	for i := range p.Attempts {
-		p.Attempts[i].Points = points[:1]
-	}
-	if strings.Contains(written(t, p), "<svg") {
-		t.Error("one round has lines")
-	}
-}
-
-// TestStrip: of many rounds the first and the last are shown.
-func TestStrip(t *testing.T) {
-	t.Parallel()
-	r := page.Run{Ticks: make([]page.Tick, 500)}
-	if s := r.Strip(); len(s.First) != 12 || len(s.Last) != 12 || s.Hidden != 476 {
-		t.Errorf("%d, %d and %d left out", len(s.First), len(s.Last), s.Hidden)
-	}
-	if r.Ticks = r.Ticks[:24]; len(r.Strip().First) != 24 || r.Strip().Hidden != 0 {
-		t.Error("24 rounds are not shown")
-	}
-}
-
 // TestLongText: a text that no reader would read is cut, and the page says so.
 func TestLongText(t *testing.T) {
 	p := pageOf(t)
@@ -437,20 +393,24 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestFileShowsTheWindow: a file has the details of the rounds in its window, and a line for
-// each of the others.
-func TestFileShowsTheWindow(t *testing.T) {
+// TestManyRounds: a page has the details of the last thirty rounds, and a line for each of the others.
+func TestManyRounds(t *testing.T) {
 	t.Parallel()
-	p := pageOf(t, page.Round{Round: story.Round{Number: 1, Verdict: "one"}}, page.Round{Round: story.Round{Number: 2, Verdict: "two"}})
-	p.Shown, p.Rest = page.Window{From: 1, To: 2}, "the others: <here>"
-	got := written(t, p)
-	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<details id="r2" class="round">`} {
+	var rounds []page.Round
+	for n := range 32 {
+		rounds = append(rounds, page.Round{Round: story.Round{Number: n + 1, Verdict: fmt.Sprintf("verdict %d", n+1)}})
+	}
+	got := written(t, pageOf(t, rounds...))
+	for _, want := range []string{"<p>Here are the details of the last 30 rounds. ", `<td class="name">round 2</td>`, "<td>verdict 2</td>", `<td class="name"><a href="#r3">round 3</a></td>`, `<details id="r3" class="round">`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, `id="r1"`) {
-		t.Error("the file has the details of round 1")
+	if strings.Contains(got, `id="r2"`) {
+		t.Error("the page has the details of round 2")
+	}
+	if got := written(t, pageOf(t, rounds[:30]...)); strings.Contains(got, "Here are the details") || !strings.Contains(got, `id="r1"`) {
+		t.Error("thirty rounds do not fit")
 	}
 }
 
@@ -466,7 +426,7 @@ func TestLog(t *testing.T) {
 			Flaky: []check.Finding{{Source: "check", Text: "some\x1b"}}}),
 		record(history.TypeCommand, "build", history.Report{Said: "it fails", Log: long + "\nlast\n"}),
 		record(history.TypeStep, "note", history.Report{Said: "no log"}))
-	p, err := (&page.Maker{}).Page(t.Context(), a, func([]page.Round) (page.Window, []page.Link) { return page.Window{}, nil })
+	p, err := (&page.Maker{}).Page(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,8 +466,8 @@ func TestAttempts(t *testing.T) {
 	if second := page.AttemptsOf(a, nil)[1]; !strings.HasPrefix(second.Take, "hone take ") {
 		t.Errorf("take: %q", second.Take)
 	}
-	if diff := cmp.Diff([]page.Tick{{Mark: "✗", Title: "2 findings"}, {Mark: "✓", Title: "0 findings"}}, first.Ticks); diff != "" || *first.Findings != 0 || first.Why != "why" {
-		t.Error(diff, first)
+	if *first.Findings != 0 || first.Why != "why" {
+		t.Error(first)
 	}
 }
 

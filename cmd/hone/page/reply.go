@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strconv"
 	"strings"
 	"sync"
 
@@ -13,7 +12,6 @@ import (
 type Reply struct {
 	mu   sync.Mutex
 	text string
-	n    int // how often it has changed
 }
 
 // mostReply is how many bytes of the end of a reply are kept.
@@ -21,31 +19,26 @@ const mostReply = 16 << 10
 
 // Add adds a piece of the text. Secrets must have been removed from it.
 func (r *Reply) Add(text string) {
-	r.set(func(was string) string {
-		all := was + text
-		if cut := len(all) - mostReply; cut > 0 {
-			_, all, _ = strings.Cut(all[cut:], "\n") // whole lines
-		}
-		return all
-	})
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text += text
+	if cut := len(r.text) - mostReply; cut > 0 {
+		_, r.text, _ = strings.Cut(r.text[cut:], "\n") // whole lines
+	}
 }
 
 // Show empties the text before each attempt at a call, and when the reply is recorded.
 func (r *Reply) Show(e history.Event) {
 	switch e.Payload.(type) {
 	case history.Reserve, history.Replied:
-		r.set(func(string) string { return "" })
-	}
-}
-
-func (r *Reply) set(change func(string) string) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if text := change(r.text); text != r.text {
-		r.text, r.n = text, r.n+1
+		if r != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.text = ""
+		}
 	}
 }
 
@@ -57,14 +50,4 @@ func (r *Reply) Text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.text
-}
-
-// State returns a text that differs whenever Text does.
-func (r *Reply) State() string {
-	if r == nil {
-		return ""
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strconv.Itoa(r.n)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,18 +27,13 @@ type Page struct {
 	Contracts *Grid            // by round; nil if the run is no phase
 	All       []Round          // of the run, with what came before the first
 	Uses      []story.Spending // after each call of a model
-	Shown     Window           // of the rounds; the zero value is all of them
-	Windows   []Link           // to the pages of other rounds
-	Rest      string           // says where the other rounds are, if no page shows them: they are only listed
 }
 
 // Round is one round, or what came before the first, as its page shows it.
 type Round struct {
 	story.Round
-	Found  []Finding // blocking
-	Change string    // how the findings differ from those of the round before
-	Last   bool      // no later round has findings
-	Open   bool      // its details are shown
+	Last   bool // no later round has findings
+	Open   bool // its details are shown
 	Files  string
 	Diff   string // unified
 	NoDiff []string
@@ -48,11 +42,12 @@ type Round struct {
 	Events []Entry
 }
 
-// Finding is what a round left.
-type Finding struct {
-	Name, Text string
-	New        bool   // the round before did not leave it
-	Since      string // the first of the consecutive rounds that left it; empty if that is this one
+// Blocking returns the findings that the round left, each with where it comes from.
+func (r Round) Blocking() (all []story.Part) {
+	for _, f := range check.BlockingOf(r.Findings) {
+		all = append(all, story.Part{Name: story.SourceText(f), Text: f.Text})
+	}
+	return all
 }
 
 // Entry is something that happened. Its first line is shown, the rest can be opened.
@@ -61,28 +56,24 @@ type Entry struct {
 	Parts      []story.Part // such as the arguments of a call, and its result
 }
 
-// Window is a part of the rounds of a run, by their place in the list.
-type Window struct{ From, To int }
+// maxRounds is of how many rounds a page has the details. Browsers are slow with thousands of
+// diffs.
+const maxRounds = 30
 
-// InWindow returns the rounds that the page shows.
-func (p Page) InWindow() []Round {
-	if p.Shown == (Window{}) {
-		return p.All
+// Detailed returns the rounds of which the page has the details: the last ones. It lists the
+// others.
+func (p Page) Detailed() []Round { return p.All[max(0, len(p.All)-maxRounds):] }
+
+// Here reports whether the page has the details of a round.
+func (p Page) Here(r Round) bool { return r.Number >= p.Detailed()[0].Number }
+
+// Rest says where the details of the other rounds are; empty if there are none.
+func (p Page) Rest() string {
+	if len(p.All) <= maxRounds {
+		return ""
 	}
-	return p.All[p.Shown.From:p.Shown.To]
+	return fmt.Sprintf("Here are the details of the last %d rounds. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.", maxRounds, journal.ShortRun(p.ID))
 }
-
-// List returns the rounds that the page lists: those that it shows, and those that no other
-// page has.
-func (p Page) List() []Round {
-	if p.Rest != "" {
-		return p.All[:p.Shown.To]
-	}
-	return p.InWindow()
-}
-
-// Here reports whether the page shows a round of the list.
-func (p Page) Here(r Round) bool { return r.Number >= p.InWindow()[0].Number }
 
 // Title returns the title of the browser's window.
 func (p Page) Title() string {
@@ -139,14 +130,16 @@ func (p Page) Facts() []story.Part {
 // finds out once what a finished round changed.
 type Maker struct {
 	Own   func(path string) bool // reports which files the run's loop writes
-	Calls Calls                  // how the model calls are shown
+	Clean func(string) string    // removes secrets from a text; nil removes nothing
 
 	fold    *story.Fold
-	get     history.Get     // of the home that is open now
-	entries map[int][]Entry // by round
-	logs    map[int]string  // what its checks and builds said, by round
-	read    int             // events
-	round   int             // of the last one
+	get     history.Get              // of the home that is open now
+	calls   map[int][]Call           // by round
+	at      map[journal.Identity]int // of the calls in their rounds
+	entries map[int][]Entry          // by round
+	logs    map[int]string           // what its checks and builds said, by round
+	read    int                      // events
+	round   int                      // of the last one
 	diffs   map[int]roundDiff
 }
 
@@ -157,9 +150,8 @@ type roundDiff struct {
 	files   string // that it changed, as far as the diff tells
 }
 
-// Page returns the page of the run with the changes of the rounds that choose chooses, and
-// with links to the others.
-func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round) (Window, []Link)) (Page, error) {
+// Page returns the page of the run.
+func (m *Maker) Page(ctx context.Context, a report.Account) (Page, error) {
 	p := Page{Account: a}
 	switch {
 	case a.Working:
@@ -177,16 +169,14 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 	}
 	rounds := m.fold.Rounds(a.Working)
 	if events, ok := m.entries[0]; ok && (len(rounds) == 0 || rounds[0].Number > 0) {
-		p.All = append(p.All, Round{Open: true, Calls: m.Calls.rounds[0], Log: m.logs[0], Events: events}) // its own parts are folded
+		p.All = append(p.All, Round{Open: true, Calls: m.calls[0], Log: m.logs[0], Events: events}) // its own parts are folded
 	}
-	var findings findings
 	last := -1
 	for _, r := range rounds {
-		one := Round{Round: r, Files: r.FilesText(80), Calls: m.Calls.rounds[r.Number], Log: m.logs[r.Number], Events: m.entries[r.Number]}
-		if one.Found, one.Change = findings.next(r); len(one.Found) > 0 {
+		if r.Left() > 0 {
 			last = len(p.All)
 		}
-		p.All = append(p.All, one)
+		p.All = append(p.All, Round{Round: r, Files: r.FilesText(80), Calls: m.calls[r.Number], Log: m.logs[r.Number], Events: m.entries[r.Number]})
 	}
 	if last >= 0 {
 		p.All[last].Last = true
@@ -197,7 +187,6 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 			break
 		}
 	}
-	p.Shown, p.Windows = choose(p.All)
 	return p, m.addDiffs(ctx, p)
 }
 
@@ -205,14 +194,14 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 func (m *Maker) follow(a report.Account) error {
 	m.get = a.Home.Get
 	if m.fold == nil {
-		m.entries, m.logs, m.diffs = map[int][]Entry{}, map[int]string{}, map[int]roundDiff{}
+		m.calls, m.at, m.entries, m.logs, m.diffs = map[int][]Call{}, map[journal.Identity]int{}, map[int][]Entry{}, map[int]string{}, map[int]roundDiff{}
 		m.fold = story.New(story.Options{Whole: true, Get: func(object string) ([]byte, error) { return m.get(object) }, Own: m.Own, Rounds: a.Past.Limits().Rounds, Notice: failure.NoticeText})
 	}
 	for _, e := range a.Past.Events()[m.read:] {
 		if e.Step != nil {
 			m.round = e.Step.Round
 		}
-		if err := m.Calls.add(e, m.get); err != nil {
+		if err := m.addCall(e); err != nil {
 			return err
 		}
 		lines := m.fold.Add(e)
@@ -278,8 +267,8 @@ func (m *Maker) Waits() Wait {
 }
 
 func (m *Maker) addDiffs(ctx context.Context, p Page) error {
-	for i := range p.InWindow() {
-		one := &p.InWindow()[i]
+	for i := range p.Detailed() {
+		one := &p.Detailed()[i]
 		if one.Number == 0 {
 			continue
 		}
@@ -309,84 +298,4 @@ func (m *Maker) addDiffs(ctx context.Context, p Page) error {
 		}
 	}
 	return nil
-}
-
-// findings compares the blocking findings of each round with those of the round before.
-type findings struct {
-	since map[string]string // the rounds that left the last findings first, by [check.Key]
-	known bool              // the check looked in the last round
-}
-
-// If the round before was checked, change says how they differ from its findings.
-func (f *findings) next(r story.Round) (list []Finding, change string) {
-	now, came, stayed := map[string]string{}, 0, 0
-	name := r.Name()
-	if r.Number == 0 {
-		name = "the start"
-	}
-	for _, one := range r.Findings {
-		if !one.Blocks() {
-			continue
-		}
-		key := check.Key(one)
-		first, old := f.since[key]
-		shown := Finding{Name: story.SourceText(one), Text: one.Text, New: f.known && !old, Since: first}
-		if shown.New {
-			came++
-		}
-		if _, twice := now[key]; old && !twice {
-			stayed++
-		}
-		if now[key] = name; old {
-			now[key] = first
-		}
-		list = append(list, shown)
-	}
-	if f.known {
-		change = fmt.Sprintf("%d new, %d as before, %d gone", came, stayed, len(f.since)-stayed)
-	}
-	if f.known = r.Checked(); f.known || len(list) > 0 { // a round that was cut short leaves what was there
-		f.since = now
-	}
-	return list, change
-}
-
-// maxRounds is how many rounds a page shows. Browsers are slow with thousands of diffs.
-const maxRounds = 30
-
-// ShownRound returns the run of a page, and a round on it; -1 for the page of the last rounds.
-func ShownRound(name string) (run string, round int) {
-	run, number, _ := strings.Cut(name, "/round/")
-	round, err := strconv.Atoi(number)
-	if err != nil || round < 0 {
-		return name, -1
-	}
-	return run, round
-}
-
-// Windows returns the rounds on the page of a round, and links to the pages of the others; no
-// links if all rounds fit on one page. Round -1 means the last ones.
-func Windows(rounds []Round, run string, round int) (shown Window, links []Link) {
-	if len(rounds) <= maxRounds {
-		return shown, nil
-	}
-	shown = Window{From: len(rounds) - maxRounds, To: len(rounds)}
-	at := slices.IndexFunc(rounds, func(r Round) bool { return r.Number == round })
-	for from := 0; from < len(rounds); from += maxRounds {
-		w := Window{From: from, To: min(from+maxRounds, len(rounds))}
-		first, last := rounds[w.From].Number, rounds[w.To-1].Number
-		one := Link{fmt.Sprintf("%d–%d", first, last), fmt.Sprintf("/run/%s/round/%d", run, first)}
-		if first == last {
-			one.Text = strconv.Itoa(first)
-		}
-		if at >= w.From && at < w.To {
-			shown, one.Address = w, ""
-		}
-		links = append(links, one)
-	}
-	latest := Link{fmt.Sprintf("last %d", maxRounds), "/run/" + run}
-	if at < 0 {
-		latest.Address = ""
-	}
-	return shown, append(links, latest)
 }

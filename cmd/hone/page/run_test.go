@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hone/check"
 	"hone/cmd/hone/eval"
 	"hone/history"
 	"hone/journal"
@@ -43,7 +42,7 @@ func talk(t *testing.T) ([]history.Event, objects) {
 	call := &model.Call{ID: "1", Name: "read", Args: `{"path":"a"}`}
 	o := objects{
 		"first": stored(t, model.Request{System: "You fix.", Tools: []model.Spec{{Name: "read", Description: "reads"}, {Name: "edit"}},
-			Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "KEY " + strings.Repeat("long ", 300)}}}}}),
+			Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "KEY " + strings.Repeat("long ", 10_000)}}}}}),
 		"second": stored(t, history.AddedRequest{After: "first", Messages: []model.Message{
 			{Role: model.Assistant, Parts: []model.Part{{Text: "I read."}, {Call: call}}},
 			{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "1", Name: "read", Text: "contents"}}}}}}),
@@ -63,25 +62,25 @@ func talk(t *testing.T) ([]history.Event, objects) {
 }
 
 // TestCalls: a call shows what it adds to the one before it, without secrets and
-// shortened, and what it used. The page of a call has everything.
+// shortened, and what it used.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	events, o := talk(t)
-	c := Calls{Most: 400, Clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "[redacted]") }, Link: func(seq int64) string { return fmt.Sprint("/call/", seq) }}
+	m := Maker{Clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "[redacted]") }, get: o.get, calls: map[int][]Call{}, at: map[journal.Identity]int{}}
 	for _, e := range events {
-		if err := c.add(e, o.get); err != nil {
+		if err := m.addCall(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(c.rounds[1]) != 2 {
-		t.Fatal(c.rounds)
+	if len(m.calls[1]) != 2 {
+		t.Fatal(m.calls)
 	}
-	first, second := c.rounds[1][0], c.rounds[1][1]
-	if long := first.Texts[2]; len(long.Text) > 500 || !strings.HasPrefix(long.Text, "[redacted] long") {
+	first, second := m.calls[1][0], m.calls[1][1]
+	if long := first.Texts[2]; len(long.Text) > 33<<10 || !strings.HasPrefix(long.Text, "[redacted] long") {
 		t.Errorf("the long text: %d bytes, %.40q", len(long.Text), long.Text)
 	}
 	first.Texts[2].Text = ""
-	want := Call{Seq: 1, Round: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Replied: true, Used: &Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
+	want := Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Replied: true, Used: &Use{Sent: 400, Cached: 300, Received: 7},
 		Texts: []story.Part{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Error(diff)
@@ -89,56 +88,6 @@ func TestCalls(t *testing.T) {
 	if diff := cmp.Diff([]story.Part{{Name: "the previous request, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
 		{Name: "user", Text: "(the result of read, 8 bytes)"}}, second.Texts); diff != "" || second.Used != nil {
 		t.Error(diff, second.Used)
-	}
-}
-
-// TestWholeCall: the page of a call has everything that was sent, and the reply.
-func TestWholeCall(t *testing.T) {
-	t.Parallel()
-	events, o := talk(t)
-	call, ok, err := WholeCall(events, 3, o.get)
-	names := ""
-	for _, text := range call.Texts {
-		names += text.Name + "; "
-	}
-	if err != nil || !ok || names != "system; tool read; tool edit; user; assistant; call of read; result of read; " || call.Replies != nil {
-		t.Errorf("%v, %v, %s", ok, err, names)
-	}
-	if call, _, err = WholeCall(events, 1, o.get); err != nil || len(call.Replies) != 1 || call.Replies[0].Text != "Done." || call.Used.Cached != 300 {
-		t.Errorf("%v, %v", call, err)
-	}
-	for _, seq := range []int64{0, 2, 4, -1} {
-		if _, ok, err := WholeCall(events, seq, o.get); ok || err != nil {
-			t.Errorf("event %d is a call: %v", seq, err)
-		}
-	}
-}
-
-// TestFindings: a finding says since when it stands, also over a round that was cut short.
-func TestFindings(t *testing.T) {
-	t.Parallel()
-	var f findings
-	told := func(n int, checked bool, texts ...string) string {
-		r := story.Round{Number: n, Outcome: map[bool]story.Outcome{true: story.Failed, false: story.Unfinished}[checked]}
-		for _, text := range texts {
-			r.Findings = append(r.Findings, check.Finding{Source: "check", File: "a", Line: 3, Text: text})
-		}
-		list, change := f.next(r)
-		for _, one := range list {
-			change += fmt.Sprintf("; %s %s %v %s", one.Name, one.Text, one.New, one.Since)
-		}
-		return change
-	}
-	for i, want := range []string{
-		"; check, a:3 x false ; check, a:3 y false ",
-		"1 new, 1 as before, 1 gone; check, a:3 y false the start; check, a:3 z true ",
-		"0 new, 0 as before, 2 gone",
-		"; check, a:3 y false the start; check, a:3 z false round 1",
-	} {
-		texts := [][]string{{"x", "y"}, {"y", "z"}, nil, {"y", "z"}}[i]
-		if got := told(i, i != 2, texts...); got != want {
-			t.Errorf("round %d: %q, want %q", i, got, want)
-		}
 	}
 }
 
@@ -177,9 +126,8 @@ func TestEvaluation(t *testing.T) {
 func TestReply(t *testing.T) {
 	t.Parallel()
 	var r Reply
-	before := r.State()
 	r.Add("first ")
-	if r.Add("line\n"); r.Text() != "first line\n" || r.State() == before {
+	if r.Add("line\n"); r.Text() != "first line\n" {
 		t.Errorf("%q", r.Text())
 	}
 	r.Add(strings.Repeat("more of it\n", 2000))
@@ -187,9 +135,8 @@ func TestReply(t *testing.T) {
 		t.Errorf("%d bytes, %.20q", len(got), got)
 	}
 	r.Show(history.Event{Payload: history.Commit{}})
-	before = r.State()
 	for _, ends := range []any{history.Reserve{}, history.Replied{}} {
-		if r.Show(history.Event{Payload: ends}); r.Text() != "" || r.State() == before {
+		if r.Show(history.Event{Payload: ends}); r.Text() != "" {
 			t.Errorf("%q after %T", r.Text(), ends)
 		}
 		r.Add("x")
@@ -197,7 +144,7 @@ func TestReply(t *testing.T) {
 	var none *Reply
 	none.Add("x")
 	none.Show(history.Event{Payload: history.Replied{}})
-	if none.Text() != "" || none.State() != "" {
+	if none.Text() != "" {
 		t.Error("nil has a text")
 	}
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,7 @@ func (s *Server) read(ctx context.Context, name string) (reading, error) {
 	shown := *r
 	if r.wait != nil {
 		wait := *r.wait
-		if run, _, _ := parsed(name); s.isOwn(run) {
+		if s.isOwn(name) {
 			wait.Text = s.Own.Reply.Text()
 		}
 		part, err := s.html.Wait(wait)
@@ -90,17 +89,6 @@ func (s *Server) sum(part page.Part) string {
 	return strconv.FormatUint(maphash.Comparable(s.seed, part), 36)
 }
 
-// round is -1, and call 0, if the name has none. call is the number of the event that begins it.
-func parsed(name string) (run string, round int, call int64) {
-	run, number, _ := strings.Cut(name, "/call/")
-	call, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		run, call = name, 0
-	}
-	run, round = page.ShownRound(run)
-	return run, round, call
-}
-
 // It changes with a page: with the lengths of the journals, with whether processes work on the runs, and with what the user can
 // do.
 func (s *Server) state(name string) (string, error) {
@@ -111,8 +99,7 @@ func (s *Server) state(name string) (string, error) {
 		}
 		return e.state, nil
 	}
-	if name != "" {
-		run, _, _ := parsed(name)
+	if run := name; run != "" {
 		home, err := s.find(run)
 		if err != nil {
 			return "", err
@@ -209,25 +196,20 @@ func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 	case strings.HasPrefix(name, evaluations):
 		return s.evaluation(name)
 	}
-	run, round, call := parsed(name)
-	home, err := s.find(run)
+	home, err := s.find(name)
 	if err != nil {
 		return nil, err
 	}
 	defer home.Close()
-	r, err := report.Read(home, run)
+	r, err := report.Read(home, name)
 	var v *reading
-	switch {
-	case err != nil:
-	case call > 0:
-		v, err = s.call(r, call)
-	default:
-		v, err = s.run(ctx, r, round)
+	if err == nil {
+		v, err = s.run(ctx, r)
 	}
-	if err == nil || errors.Is(err, errNotFound) || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
-	return s.unreadable(home, run, err)
+	return s.unreadable(home, name, err)
 }
 
 func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading, error) {
@@ -241,19 +223,16 @@ func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading
 	return &reading{title: title, place: short, parts: []page.Part{part}}, err
 }
 
-// mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
-const mostInRound = 4 << 10
-
-func (s *Server) run(ctx context.Context, r *report.Run, round int) (*reading, error) {
+func (s *Server) run(ctx context.Context, r *report.Run) (*reading, error) {
 	run := r.ID
 	made := s.pages[run]
 	if made == nil {
-		made = &page.Maker{Own: r.Own(), Calls: page.Calls{Most: mostInRound, Clean: s.Clean, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }}}
+		made = &page.Maker{Own: r.Own(), Clean: s.Clean}
 		s.pages[run] = made
 	}
 	o := report.Of(r)
 	o.Asked = s.Say != nil && !o.Start.Redacted && (!o.Working || s.isOwn(run))
-	p, err := made.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return page.Windows(all, run, round) })
+	p, err := made.Page(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -276,19 +255,6 @@ func (s *Server) run(ctx context.Context, r *report.Run, round int) (*reading, e
 		*v.wait = made.Waits()
 	}
 	return v, err
-}
-
-func (s *Server) call(r *report.Run, seq int64) (*reading, error) {
-	events, short := r.Past.Events(), journal.ShortRun(r.ID)
-	call, ok, err := page.WholeCall(events, seq, r.Home.Get)
-	if !ok {
-		return nil, cmp.Or(err, errNotFound)
-	}
-	if err != nil {
-		return nil, err
-	}
-	part, err := s.html.Call(call, "run "+short, fmt.Sprintf("/run/%s/round/%d#c%d", r.ID, call.Round, seq))
-	return &reading{title: fmt.Sprintf("%s: what %s was asked", short, call.Name), place: short, parts: []page.Part{part}}, err
 }
 
 func (s *Server) list() (*reading, error) {
