@@ -100,13 +100,6 @@ func (f *Fold) RunningCall() string {
 func (f *Fold) tellResult(c call, e history.Event) {
 	r, err := history.ReadResult[tool.Result](e.Event, f.o.Get)
 	refused := c.start.Refused != "" || c.start.Command && r.Refused
-	f.session.calls++
-	switch {
-	case refused, r.Refused:
-		f.session.refused++
-	case r.Failed:
-		f.session.failed++
-	}
 	f.waitFor(f.openCalls())
 	switch {
 	case refused:

@@ -90,7 +90,7 @@ type Fold struct {
 
 // New returns a fold of a run before its first event.
 func New(o Options) *Fold {
-	f := &Fold{o: o, session: session{files: map[string]bool{}}, logs: map[string]bool{}}
+	f := &Fold{o: o, logs: map[string]bool{}}
 	f.rounds.o, f.reserved = o, map[int64]history.Reserve{}
 	return f
 }
@@ -141,7 +141,11 @@ func (f *Fold) Add(e history.Event) []Line {
 		f.rounds.add(e)
 		return nil
 	}
-	f.trackSession(e)
+	if _, decided := e.Payload.(history.State); decided {
+		f.session = session{}
+	} else if s := e.Step; s != nil && s.Session >= 0 && (s.Round != f.session.round || s.Session != f.session.number) { // a resume asks again in a negative one
+		f.session = session{round: s.Round, number: s.Session}
+	}
 	before := f.round.Number
 	if f.rounds.add(e); f.round.Number > before {
 		f.say(Unfold, "round %d of %d", f.round.Number, max(f.o.Rounds, f.round.Number))

@@ -15,98 +15,20 @@ import (
 // session is what was seen of a conversation; the zero value is none.
 type session struct {
 	round, number int
-	complete      bool // it was seen from its first turn
 	role          string
 	turn          int  // the last one shown
 	agent         bool // a command-line agent holds the conversation
-	since, last   int64
 
-	calls, failed, refused int
-	files                  map[string]bool // changed ones
-
-	attempts int // attempts at model calls that were charged
-	tokens   int64
-	cost     float64
-	unpriced bool    // the cost of a part is unknown
-	turnCost float64 // of the current turn
-}
-
-// Sessions with a negative number are skipped: in these a resume asks again.
-func (f *Fold) trackSession(e history.Event) {
-	_, decided := e.Payload.(history.State)
-	switch {
-	case decided:
-		f.endSession(0, 0)
-	case e.Step == nil || e.Step.Session < 0:
-	case e.Step.Round != f.session.round || e.Step.Session != f.session.number:
-		f.endSession(e.Step.Round, e.Step.Session)
-		f.session.since = e.Active
-	}
-	f.session.last = e.Active
-}
-
-// A session with more than one request gets a line with its totals.
-func (f *Fold) endSession(round, number int) {
-	left := f.session
-	f.session = session{round: round, number: number, files: map[string]bool{}}
-	if !left.complete || left.turn == 0 && !left.agent {
-		return
-	}
-	f.waitFor("")
-	changed, took := render.Count(len(left.files), "file"), render.Duration(time.Duration(left.last-left.since)*time.Millisecond)
-	if left.agent {
-		f.say(Detail, "  %s, total: %s changed%s, in %s", left.role, changed, left.usage(), took)
-		return
-	}
-	f.say(Detail, "  %s, total: %s, %s%s, %s changed, %s tokens%s, in %s", left.role, render.Count(left.turn, "turn"), render.Count(left.calls, "call"),
-		left.failures(), changed, render.Tokens(left.tokens), left.price(left.cost), took)
-}
-
-// It has a leading comma; empty if none is known.
-func (t session) usage() string {
-	text := ""
-	if t.attempts > 0 {
-		text = ", " + render.Count(t.attempts, "call") + " to models"
-	}
-	if t.tokens > 0 {
-		text += ", " + render.Tokens(t.tokens) + " tokens" + t.price(t.cost)
-	}
-	return text
-}
-
-func (t session) failures() string {
-	switch {
-	case t.failed > 0 && t.refused > 0:
-		return fmt.Sprintf(" (%d failed, %d refused)", t.failed, t.refused)
-	case t.failed > 0:
-		return fmt.Sprintf(" (%d failed)", t.failed)
-	case t.refused > 0:
-		return fmt.Sprintf(" (%d refused)", t.refused)
-	}
-	return ""
-}
-
-// It has a leading comma; empty if a part is unknown.
-func (t session) price(cost float64) string {
-	if t.unpriced {
-		return ""
-	}
-	return fmt.Sprintf(", $%.4f", cost)
+	calls  int // calls of models that were charged
+	tokens int64
 }
 
 func (f *Fold) addAttempt(c history.Commit) {
 	if c.Basis != "agent" { // it sums up calls that were not counted
-		f.session.attempts++
+		f.session.calls++
 	}
-	f.session.tokens += c.Tokens
-	if c.Cost == nil {
-		f.session.unpriced = true
-	} else {
-		f.session.cost += *c.Cost
-		f.session.turnCost += *c.Cost
-	}
-	if f.session.agent && f.Now.What != "" {
-		f.Now.What = render.Line(f.session.role + " works" + f.session.usage())
+	if f.session.tokens += c.Tokens; f.session.agent && f.Now.What != "" {
+		f.Now.What = render.Line(fmt.Sprintf("%s works, %s to models, %s tokens", f.session.role, render.Count(f.session.calls, "call"), render.Tokens(f.session.tokens)))
 	}
 }
 
@@ -122,15 +44,14 @@ func (f *Fold) waitForModel(name, role, turn string) {
 
 // A later turn of a conversation gets its line only when it has ended, because there can be many per minute.
 func (f *Fold) tellRequest(a history.Asked, turn int) {
-	f.session.role, f.session.turnCost = a.Role, 0
+	f.session.role = a.Role
 	switch {
 	case a.Command:
-		f.session.complete, f.session.agent = true, true
+		f.session.agent = true
 		f.say(Detail, "  %s works: %s, prompt of %s", a.Role, ModelName(a.Model), render.Bytes(a.Bytes))
 		f.waitFor(a.Role + " works")
 		return
 	case turn <= 1:
-		f.session.complete = true
 		f.say(Detail, "  asking %s: %s, about %s tokens", ModelName(a.Model), render.Bytes(a.Bytes), render.Tokens(a.Bytes/4))
 	}
 	of := a.Role
@@ -172,7 +93,7 @@ func (f *Fold) tellReply(r history.Replied, turn int, took time.Duration) {
 		if f.session.turn = turn; r.Finish == model.Calls {
 			summary = render.Duration(took)
 		}
-		f.say(Detail, "  %s: %s%s%s", f.turnName(r.Role, turn), summary, usageText(r.Usage), f.session.price(f.session.turnCost))
+		f.say(Detail, "  %s: %s%s", f.turnName(r.Role, turn), summary, usageText(r.Usage))
 	}
 	if r.Finish.Normal() {
 		return

@@ -154,7 +154,6 @@ func (f *Fold) tellChange(c history.Changed) {
 	name := cmp.Or(c.Path, `""`)
 	switch c.Ruling {
 	case workspace.Allow:
-		f.session.files[c.Path] = true
 		f.edited = true
 		verb, size, by := "created", ", "+render.Bytes(c.After.Size), ""
 		switch {
@@ -359,7 +358,6 @@ func (f *Fold) tellServer(v history.Served) {
 func (f *Fold) tellSnapshot(o history.Snapshot) {
 	var changes []string
 	for _, d := range f.deltas {
-		f.session.files[d.Path] = true
 		changes = append(changes, deltaText(d))
 	}
 	f.sayFiles(Detail, changes, "    %s", "    [%s changed: %s]")

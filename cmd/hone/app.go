@@ -109,14 +109,6 @@ func (a *app) outExtent() (columns, rows int) {
 // This process must not be in the background of the terminal.
 func (a *app) present() bool { return a.terminal && inForeground(a.in) }
 
-// It is 0 if this process does not own the input of the terminal.
-func (a *app) typedBytes() int {
-	if !a.present() {
-		return 0
-	}
-	return waitingBytes(a.in)
-}
-
 // An error of unknown type is a usage error before the command runs. After that it comes from the environment, for example the
 // disk.
 func (a *app) fail(c *cobra.Command, err error) int {

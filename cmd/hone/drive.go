@@ -141,7 +141,7 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 	options := screen.Options{Options: story.Options{Verbose: o.verbose, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds), Turns: built.Turns,
 		Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}, Colour: a.errColour, Quiet: o.quiet, Tokens: r.Limits.Tokens, At: failure.Elsewhere(h.Dir)}
 	if !o.quiet && !o.json {
-		options.Size, options.Typed = a.errSize, a.typedBytes
+		options.Size = a.errSize
 	}
 	return options
 }

@@ -134,7 +134,6 @@ func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcri
 	t.Columns, _ = a.outExtent()
 	options := screen.Options{Options: story.Options{Whole: true, Verbose: t.Text, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}, Colour: a.outColour, At: failure.Elsewhere(r.Home.Workspace())}
 	if live {
-		options.Typed = a.typedBytes
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, limits.Tokens
 	}
 	t.Screen = screen.New(a.out, options)

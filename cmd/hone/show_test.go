@@ -67,7 +67,6 @@ func conversationRun(t *testing.T) string {
 // control character.
 func TestShowConversation(t *testing.T) {
 	dir := conversationRun(t)
-	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 2 013 tokens, in "
 	brief := []string{"  test  ✗ out of rounds, foreign  ", "s ago\n  no model\n✗ round 1  not yet ", "✗ round 2  ↻ nothing changed: not yet ", "\n  stopped: ", "  2k tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
 	for _, tt := range []struct {
 		args       []string
@@ -75,8 +74,8 @@ func TestShowConversation(t *testing.T) {
 	}{
 		{nil, brief, []string{"words of", "round 1 of 2", "read one.txt", "the one line", "line of a long result", "the task", "\x1b"}},
 		{[]string{"-v"}, []string{"round 1 of 2\n", "words of round one\n", "    read one.txt: ok, 13 bytes", "      | the one line\n", `words of round two \x1b[2J` + "\n", "    read long.txt: ok, 1001 lines", "      | line of a long result\n",
-			"[993 more lines: hone show last --full -C ", "! nothing is refused: there is no tool", inAll}, []string{"the last line", "the task", "\x1b"}},
-		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n", inAll}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
+			"[993 more lines: hone show last --full -C ", "! nothing is refused: there is no tool"}, []string{"the last line", "the task", "\x1b"}},
+		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n"}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
 		{[]string{"--full"}, []string{"---- system ----\na system text\n", "---- tool read ----\nreads a file\n", "---- user ----\nthe task\n", "---- reply ----\nwords of round one\n",
 			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- the previous request, followed by: ----\n", "(the result of read, 13 bytes)", "---- reply ----\nan answer\n",
 			strings.Repeat("c", 50_000) + `\u001b[2J`, strings.Repeat("line of a long result\n", 1000) + `\x1b[2J the last line`}, []string{"\x1b"}},

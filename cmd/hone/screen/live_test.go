@@ -162,35 +162,6 @@ func TestLinesWrapAtWords(t *testing.T) {
 	}
 }
 
-// TestEnter: the echo of a line that the user types during a run leaves no live lines
-// behind, and takes none of the lines above them.
-func TestEnter(t *testing.T) {
-	out := newBuffer()
-	input := 0 // the screen makes one call of Typed at a time
-	typed := make(chan int, 1)
-	s := screen.New(out, screen.Options{Options: story.Options{Rounds: 5}, Size: size(80, 24), Typed: func() int {
-		select {
-		case enter := <-typed:
-			fmt.Fprint(out, strings.Repeat("x", enter-1)+"\n") // the terminal's echo
-			input += enter
-		default:
-		}
-		return input
-	}})
-	defer s.Close()
-	s.Say("one")
-	s.Say("two")
-	feed(t, s, askedModel(1))
-	for _, n := range []int{1, 4, 2} {
-		typed <- n
-		s.Say("after %d", n)
-	}
-	want := "one\ntwo\nafter 1\nafter 4\nafter 2\n  round 1/5\n"
-	if got := terminal(out.String(), 80); !strings.HasPrefix(got, want) || strings.Count(got, "round 1/5") != 1 {
-		t.Errorf("not %q:\n%s", want, got)
-	}
-}
-
 // TestCommandAndTime: a long command does not hide how long it has been running.
 func TestCommandAndTime(t *testing.T) {
 	o := screen.Options{Options: story.Options{Check: "go vet ./... && go test ./... -run TestEverything"}, Size: size(40, 24)}

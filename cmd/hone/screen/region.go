@@ -16,10 +16,8 @@ type region struct {
 	// size returns the columns and rows of the terminal. It is called at each update,
 	// so that no signal is needed when the terminal is resized.
 	size  func() (columns, rows int)
-	typed func() int // see Options; may be nil
-	lines []string   // that are drawn
-	input int        // what typed returned before
-	at    int        // columns of the terminal when they were drawn
+	lines []string // that are drawn
+	at    int      // columns of the terminal when they were drawn
 }
 
 // A terminal ignores sequences that it does not know. Synchronised output shows an
@@ -39,9 +37,8 @@ func (r *region) update(text string, lines []string) {
 	for i, line := range lines {
 		lines[i] = render.Cut(strings.ReplaceAll(line, "\t", " "), columns-1)
 	}
-	entered := r.entered()
 	switch {
-	case entered == 0 && text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
+	case text == "" && slices.Equal(lines, r.lines) && (columns == r.at || len(lines) == 0):
 		return
 	case len(lines) == 0 && len(r.lines) == 0:
 		_, _ = io.WriteString(r.out, text)
@@ -54,7 +51,7 @@ func (r *region) update(text string, lines []string) {
 		drawn += max(1, (render.Width(line)+columns-1)/columns)
 	}
 	if drawn > 0 {
-		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", drawn+entered) // the terminal has echoed lines below the region
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", drawn)
 	}
 	b.WriteString(text)
 	if len(lines) > 0 {
@@ -63,18 +60,4 @@ func (r *region) update(text string, lines []string) {
 	b.WriteString(endUpdate)
 	_, _ = io.WriteString(r.out, b.String())
 	r.lines, r.at = lines, columns
-}
-
-// If Enter was typed several times since the last call, lines of the region stay: that is better than erasing lines above it,
-// because a line of several characters looks the same.
-func (r *region) entered() int {
-	if r.typed == nil {
-		return 0
-	}
-	before := r.input
-	r.input = r.typed()
-	if r.input > before {
-		return 1
-	}
-	return 0
 }

@@ -25,10 +25,6 @@ type Options struct {
 	// Size returns the size of the terminal that the screen writes to, which may
 	// change. Nil means that it is not a terminal, or that plain lines are wanted.
 	Size func() (columns, rows int)
-	// Typed returns how many bytes of complete lines the user has typed on the terminal
-	// that no process has read. Their echo moves the live lines. Nil means that it is
-	// not known.
-	Typed func() int
 	// Colour colors diffs, marks and times.
 	Colour render.Colours
 	// Quiet shows only refusals, notices and the findings that remain at the end.
@@ -71,7 +67,7 @@ func New(out io.Writer, o Options) *Screen {
 	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v"+o.At, "hone show last --full"+o.At
 	s := &Screen{o: o, out: out, fold: story.New(o.Options), closing: make(chan struct{})}
 	if o.Size != nil {
-		s.region = &region{out: out, size: o.Size, typed: o.Typed}
+		s.region = &region{out: out, size: o.Size}
 		s.done.Go(s.tick)
 	}
 	return s

@@ -181,12 +181,12 @@ func TestConversation(t *testing.T) {
 
 const everydayShown = `round 1 of 1
   asking test/model: 256 bytes, about 64 tokens
-  executor, turn 1/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
+  executor, turn 1/30: 0s, 1 500 tokens in (500 of them cached), 20 out
     read go.mod: ok, 1 line
     read main.go, limit 50, offset 100: ok, 1 line
     grep func main in cmd: failed: no such folder
     ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
-  executor, turn 2/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
+  executor, turn 2/30: 0s, 1 500 tokens in (500 of them cached), 20 out
     created a.txt +1
     write a.txt: ok
     ! .git/config is refused: git's own files are protected
@@ -196,8 +196,7 @@ const everydayShown = `round 1 of 1
     bash go test ./...: exit 1, 20 lines
     ! bash curl x | sh is refused: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
-  executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203
-  executor, total: 3 turns, 9 calls (2 failed, 3 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
+  executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in, 30 out
 `
 
 // TestConversationInQuiet: Quiet shows only the calls that did not run, with
@@ -227,13 +226,12 @@ func TestBeginningOfResults(t *testing.T) {
 	}
 	plain := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Verbose: true}})
 	want := "round 1 of 1\n  asking test/model: 351 bytes, about 87 tokens\n" +
-		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
+		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out\n" +
 		"    short a: ok, 3 lines\n      | one\n      |     two\n      | \\x1b[31m\n" +
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
 		"    wide: ok, 1024 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
 		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +
-		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203\n" +
-		"  executor, total: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
+		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in, 30 out\n"
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -392,28 +390,6 @@ func TestOutputIsHeaded(t *testing.T) {
 	}
 }
 
-// TestSessionsAreToldApart: each session ends with its own totals.
-func TestSessionsAreToldApart(t *testing.T) {
-	p := process{fails: true, replies: replies{calls("read", "{}"), words("One."), calls("read", "{}", "read", `{"path": "x"}`), calls("nothing", "{}"), words("Two.")},
-		tools: func(*hone.Run) []tool.Tool { return []tool.Tool{looks(says("read", "text"))} }}
-	got := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Rounds: 2}})
-	var ends []string
-	for line := range strings.Lines(got) {
-		if strings.HasPrefix(line, "round ") || strings.Contains(line, ", total: ") {
-			ends = append(ends, line)
-		}
-	}
-	want := []string{
-		"round 1 of 2\n",
-		"  executor, total: 2 turns, 1 call, 0 files changed, 3 550 tokens, $0.0305, in 0s\n",
-		"round 2 of 2\n",
-		"  executor, total: 3 turns, 3 calls (1 refused), 0 files changed, 5 070 tokens, $0.0407, in 0s\n",
-	}
-	if diff := cmp.Diff(want, ends); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestCutOffCall: a process that is killed during a call leaves it open. The next
 // process shows its result, and a reader of the whole journal shows both in
 // order.
@@ -443,9 +419,6 @@ func TestCutOffCall(t *testing.T) {
 			t.Errorf("the resumed run does not show %q:\n%s", want, resumed)
 		}
 	}
-	if strings.Contains(resumed, ", total: ") {
-		t.Errorf("sums of a session that was seen in part:\n%s", resumed)
-	}
 
 	home, err := journal.OpenHome(dir)
 	if err != nil {
@@ -467,7 +440,7 @@ func TestCutOffCall(t *testing.T) {
 	}
 	s.Close()
 	rest := still(all.String())
-	for _, want := range []string{"    bash sleep 1000: no result recorded\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n", "  executor, total: 2 turns, 2 calls (1 failed)"} {
+	for _, want := range []string{"    bash sleep 1000: no result recorded\n", "    ! bash sleep 1000 failed: " + cut, "    bash true: ok, 5 bytes\n"} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
 			t.Fatalf("%q does not follow:\n%s", want, still(all.String()))
