@@ -242,18 +242,20 @@ func TestWebAttempts(t *testing.T) {
 	_, browser, address := webRun(t, dir, "web", "last")
 	group := get(t, browser, address)
 	home := address[:strings.LastIndex(address, "run/")]
-	_, link, ok := strings.Cut(group, `<span class="swatch l2"></span><a href="`+pathOf(t, home)+`run/`)
+	_, link, ok := strings.Cut(group, `<tr class="applied"><th scope="row" class="name"><a href="`+pathOf(t, home)+`run/`)
 	id, _, _ := strings.Cut(link, `"`)
 	attempt := get(t, browser, home+"run/"+id)
 	if back := `<p><a href="` + pathOf(t, address) + `">attempt 2 of run `; !ok || !strings.Contains(attempt, back) || !strings.Contains(attempt, `<span class="good">✓ done</span> fix`) {
 		t.Errorf("want %s on the page of attempt %q:\n%s\nto which this leads:\n%s", back, id, attempt, group)
 	}
 	// The other attempt is applied, and that is undone.
+	links := map[int]string{2: id}
 	applied := func(number int) string {
-		return fmt.Sprintf(`<tr class="applied"><th scope="row" class="name"><span class="swatch l%d">`, number)
+		return `<tr class="applied"><th scope="row" class="name"><a href="` + pathOf(t, home) + `run/` + links[number] + `"`
 	}
-	_, first, _ := strings.Cut(group, `<span class="swatch l1"></span><a href="`+pathOf(t, home)+`run/`)
+	_, first, _ := strings.Cut(group, `<tr><th scope="row" class="name"><a href="`+pathOf(t, home)+`run/`)
 	first, _, _ = strings.Cut(first, `"`)
+	links[1] = first
 	for i, args := range [][]string{{"take", first}, {"undo", "last"}} {
 		then := exec.Command("hone", args...)
 		then.Dir, then.Env = dir, run.Env

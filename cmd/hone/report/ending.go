@@ -3,16 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
-	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
-	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/internal/render"
 )
@@ -29,12 +25,8 @@ func (a Account) Print(out io.Writer, c render.Colours, columns int) {
 	}
 	why, more := a.why()
 	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(a.figures(render.Tokens), ", "))
-	printMore(out, more)
-	for _, line := range append(a.left(0), a.fileLines("-", maxFiles)...) {
-		fmt.Fprintf(out, "  %s\n", line)
-	}
-	if said := a.Said(); said != "" {
-		fmt.Fprintf(out, "  %s\n", said)
+	for _, line := range a.told(more, 0) {
+		fmt.Fprintln(out, line)
 	}
 	if next := a.Next(); next != "" {
 		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
@@ -52,23 +44,59 @@ func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	} else {
 		fmt.Fprintf(out, "%s %s%s%s\n", mark, c.Bold(why), strings.Repeat(" ", min(gap, 8)), c.Dim(used))
 	}
-	printMore(out, more)
-	for _, line := range append(a.left(columns-len("  ")), a.fileLines("−", maxFiles)...) {
-		fmt.Fprintf(out, "  %s\n", line)
+	for _, line := range append(a.told(more, columns), a.noteLines(c, columns)...) {
+		fmt.Fprintln(out, line)
 	}
-	if said := a.Said(); said != "" {
-		fmt.Fprintln(out, render.Wrap("  "+said, columns))
-	}
-	for _, note := range a.Notes() {
-		fmt.Fprintln(out, render.Wrap("  "+c.Yellow("!")+" "+render.Line(note), columns))
-	}
-	for _, n := range a.commands() {
-		line := fmt.Sprintf("  %s %s", c.Dim(fmt.Sprintf("%-7s", n[0])), render.Escape(n[1]))
-		if n[0] == "next" && !strings.HasPrefix(n[1], "hone ") { // a command is copied whole
+	run, next := a.name(), a.Next()
+	diff := "hone show " + run + " --diff"
+	command := func(name, line string) {
+		line = fmt.Sprintf("  %s %s", c.Dim(fmt.Sprintf("%-7s", name)), render.Escape(line))
+		if name == "next" && !strings.HasPrefix(next, "hone ") { // a command is copied whole
 			line = render.Wrap(line, columns)
 		}
 		fmt.Fprintln(out, line)
 	}
+	if next != "" && next != diff {
+		command("next", next)
+	}
+	if len(a.Files) > 0 {
+		command("review", diff)
+		command("undo", "hone undo "+run)
+	}
+}
+
+// told returns what follows the reason of the end: the rest of it, the findings that are left, the files, and what the model said.
+// Zero columns mean that there is no terminal.
+func (a Account) told(more string, columns int) (lines []string) {
+	for line := range strings.Lines(more) {
+		lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
+	}
+	if a.Ended {
+		for _, line := range a.left(max(0, columns-len("  "))) {
+			lines = append(lines, "  "+line)
+		}
+	}
+	for _, line := range a.fileLines(columns > 0) {
+		lines = append(lines, "  "+line)
+	}
+	if said := a.Said(); said != "" && a.Ended {
+		lines = append(lines, wrapped("  "+said, columns)...)
+	}
+	return lines
+}
+
+func (a Account) noteLines(c render.Colours, columns int) (lines []string) {
+	for _, note := range a.Notes() {
+		lines = append(lines, wrapped("  "+c.Yellow("!")+" "+render.Line(note), columns)...)
+	}
+	return lines
+}
+
+func wrapped(line string, columns int) []string {
+	if columns == 0 {
+		return []string{line}
+	}
+	return strings.Split(render.Wrap(line, columns), "\n")
 }
 
 // The reason may say already what is in the way.
@@ -90,12 +118,6 @@ func (a Account) Said() string {
 	return "the model's last words: \"" + render.Line(a.End.Said) + "\""
 }
 
-func printMore(out io.Writer, more string) {
-	if more != "" {
-		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimRight(render.Escape(more), "\n"), "\n", "\n  | "))
-	}
-}
-
 func (a Account) figures(number func(int64) string) []string {
 	return append([]string{render.Count(a.Numbers.Rounds, "round"), render.Duration(a.Numbers.Active)}, a.Numbers.Parts(number)...)
 }
@@ -103,10 +125,13 @@ func (a Account) figures(number func(int64) string) []string {
 // maxFiles limits how many files the summary names.
 const maxFiles = 10
 
-func (a Account) fileLines(minus string, most int) []string {
-	named, rest := a.Files, File{}
-	if len(named) > most {
-		named = named[:most-1]
+func (a Account) fileLines(onTerminal bool) []string {
+	named, rest, minus := a.Files, File{}, "-"
+	if onTerminal {
+		minus = "−"
+	}
+	if len(named) > maxFiles {
+		named = named[:maxFiles-1]
 		for _, f := range a.Files[len(named):] {
 			rest.Added, rest.Removed = rest.Added+f.Added, rest.Removed+f.Removed
 		}
@@ -127,51 +152,4 @@ func (a Account) fileLines(minus string, most int) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-func (a Account) commands() [][2]string {
-	at, run, next := failure.Elsewhere(a.Home.Workspace()), a.name(), a.Next()
-	diff := "hone show " + run + " --diff"
-	var list [][2]string
-	if next != "" && next != diff {
-		list = append(list, [2]string{"next", next})
-	}
-	if len(a.Files) == 0 {
-		return list
-	}
-	list = append(list, [2]string{"review", diff}, [2]string{"undo", "hone undo " + run})
-	if _, err := os.Stat(filepath.Join(a.Home.Workspace(), ".git")); err == nil && a.End.Kind == hone.KindDone {
-		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add %[2]s && git%[1]s commit", at, a.added(at == "" && !isHere(a.Home.Workspace())))})
-	}
-	return list
-}
-
-// maxAdded limits how many files the command names that keeps a change.
-const maxAdded = 4
-
-// They are the changed files if these are few, because -A also adds the loop's own files. below means that git runs in a
-// subdirectory; there :/ is the root.
-func (a Account) added(below bool) string {
-	if len(a.Files) > maxAdded {
-		return "-A"
-	}
-	var args []string
-	for _, f := range a.Files {
-		path := f.Path
-		if below {
-			path = ":/" + path
-		}
-		quoted, err := syntax.Quote(path, syntax.LangPOSIX)
-		if err != nil || strings.HasPrefix(f.Path, "-") || strings.HasPrefix(f.Path, ":") {
-			return "-A"
-		}
-		args = append(args, quoted)
-	}
-	return strings.Join(args, " ")
-}
-
-func isHere(dir string) bool {
-	here, err := os.Stat(".")
-	there, err2 := os.Stat(dir)
-	return err == nil && err2 == nil && os.SameFile(here, there)
 }

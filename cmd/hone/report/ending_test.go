@@ -2,8 +2,6 @@ package report
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,9 +32,6 @@ func endOf(t *testing.T, end hone.End, files ...File) Account {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	return Account{Run: &Run{Home: home, ID: run, Past: history.Read(nil), Start: hone.Start{Loop: "fix"}}, End: end, Ended: true, Files: files, Standing: story.Standing{Mark: story.MarkOf(end.Kind)},
 		Numbers: story.Numbers{Rounds: end.Rounds, Tokens: end.Tokens - end.Assumed, Unconfirmed: end.Assumed, Cost: end.Cost, Active: 38_400_000_000}}
 }
@@ -58,7 +53,6 @@ func TestEndingOnATerminal(t *testing.T) {
   ! 1 change was declined: specs/slug.md
   review  hone show last --diff
   undo    hone undo last
-  keep    git add main.go 長い.go && git commit
 `
 	s := endOf(t, done, File{Path: "main.go", Added: 15, Removed: 3}, File{Path: "長い.go", Added: 1, Removed: 0})
 	s.Start.Settings = []byte(`{"Check":"make test"}`)
@@ -81,30 +75,12 @@ func TestEndingOnATerminal(t *testing.T) {
 	}
 }
 
-// TestAdded: the command that keeps a change names few files, and quotes their names.
-func TestAdded(t *testing.T) {
-	many := []File{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}, {Path: "e"}}
-	for want, files := range map[string][]File{
-		"a b c d": many[:4], "-A": many, `"it's" 'a b'`: {{Path: "it's"}, {Path: "a b"}},
-	} {
-		if got := (Account{Files: files}).added(false); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	if got := (Account{Files: []File{{Path: "-x"}}}).added(false); got != "-A" {
-		t.Errorf("an option: %s", got)
-	}
-	if got := (Account{Files: many[:1]}).added(true); got != ":/a" {
-		t.Errorf("in a subdirectory: %s", got)
-	}
-}
-
 func TestEndingOfManyFiles(t *testing.T) {
 	var files []File
 	for i := range 12 {
 		files = append(files, File{Path: fmt.Sprintf("file%02d", i), Added: 1, Removed: 2})
 	}
-	lines := Account{Files: files}.fileLines("-", maxFiles)
+	lines := Account{Files: files}.fileLines(false)
 	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {
 		t.Errorf("%q", lines)
 	}

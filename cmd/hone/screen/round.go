@@ -40,13 +40,6 @@ func LayoutOf(all []story.Round, columns int) Layout {
 	return l
 }
 
-// Uncut returns the layout in which a verdict that does not fit has a line of its own.
-func (l Layout) Uncut() Layout {
-	l.Columns = min(l.Columns, widestLine)
-	l.Verdict, l.Whole = l.Columns, true
-	return l
-}
-
 // A round fits one line from a width of wideColumns. The lines of a run that is not over
 // are no wider than widestLine.
 const (
