@@ -32,8 +32,6 @@ type Options struct {
 	Whole, Verbose bool
 	// More and Full say what to type to see what Whole shows, and everything.
 	More, Full string
-	// Count counts the lines of each change at once, and not only when its round ends.
-	Count bool
 	// Rounds is the maximum number of rounds; Turns that of turns in a session, by role. A
 	// maximum of 0 is not shown.
 	Rounds int
@@ -207,7 +205,7 @@ func (f *Fold) text(l Level, head, indent, text string) {
 	}
 }
 
-// maxListed is the number of files in one list, unless everything is shown.
+// maxListed is the number of files or findings in one list, unless everything is shown.
 const maxListed = 12
 
 // each says one of the texts, and rest how many more there are, and how to see them.

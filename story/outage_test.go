@@ -31,7 +31,7 @@ func TestOutagesText(t *testing.T) {
 		{"until the end", []history.Event{at(0, failed), at(2, history.End{})}, "outage from 23:50 to 23:52 (2m00s, 1 attempt): cut: EOF"},
 		{"until the run died", []history.Event{at(0, failed), at(3, waits(4)), at(29, history.Resumed{}), at(29, replied)}, "outage from 23:50 to 23:53 (3m00s, 2 attempts): cut: EOF"},
 		{"two", []history.Event{at(0, waits(2)), at(2, replied), at(4, waits(5)), at(9, replied)},
-			"2 outages, 7m00s in all; longest outage from 23:54 to 23:59 (5m00s, 1 attempt): cut: EOF"},
+			"2 outages; longest outage from 23:54 to 23:59 (5m00s, 1 attempt): cut: EOF"},
 	} {
 		if got := story.OutagesText(tt.events, start.Add(30*time.Minute)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -157,7 +157,7 @@ func (f *rounds) Rounds(working bool) []Round {
 		if r.Outcome, r.Verdict = Unfinished, "not finished"; working {
 			r.Outcome, r.Verdict = Running, "not finished yet"
 		}
-		all = joined(all, f.counted(r))
+		all = f.joined(all, r)
 	}
 	if n := len(all); working && n > 0 && all[n-1].Outcome == Unfinished {
 		all[n-1].Outcome, all[n-1].Verdict = Running, "not finished yet"
@@ -186,7 +186,7 @@ func (f *rounds) Ended() *Round {
 }
 
 // A round that was resumed or decided again is joined with the last one.
-func joined(all []Round, r Round) []Round {
+func (f *rounds) joined(all []Round, r Round) []Round {
 	n := len(all)
 	if n == 0 || all[n-1].Number != r.Number {
 		return append(all, r)
@@ -197,7 +197,7 @@ func joined(all []Round, r Round) []Round {
 		if was, ok := changes[path]; ok {
 			c.Before = was.Before
 		}
-		changes[path] = c
+		changes[path] = f.count(c)
 	}
 	r.changes = changes
 	spans := slices.Clone(earlier.Spans)
@@ -336,10 +336,8 @@ func (f *rounds) change(path, before, after string) {
 	if !known {
 		c = Change{Path: path, Before: before}
 	}
-	if c.After = after; f.o.Count {
-		c = f.count(c)
-	}
-	f.round.changes[path] = c
+	c.After = after
+	f.round.changes[path] = f.count(c)
 }
 
 func (f *rounds) count(c Change) Change {
@@ -362,23 +360,13 @@ func (f *rounds) content(digest string) []byte {
 	return b
 }
 
-func (f *rounds) counted(r Round) Round {
-	counted := map[string]Change{}
-	for path, c := range r.changes {
-		counted[path] = f.count(c)
-	}
-	r.changes = counted
-	return r
-}
-
 func (f *rounds) end() {
 	f.round = f.round.priced()
 	if f.isOpen {
 		f.round.Took = time.Duration(f.last-f.since) * time.Millisecond
 	}
 	f.isOpen, f.ended = false, true
-	f.done = joined(f.done, f.round)
-	f.done[len(f.done)-1] = f.counted(f.done[len(f.done)-1])
+	f.done = f.joined(f.done, f.round)
 }
 
 // left are the round's blocking findings, before those of the round before it.

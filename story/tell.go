@@ -270,20 +270,11 @@ func (f *Fold) tellFinding(one check.Finding) {
 	f.text(Detail, "    - "+render.Line(SourceText(one))+": ", "      ", one.Text)
 }
 
-// maxFindingLines is the number of lines of one list of findings, unless everything is
-// shown.
-const maxFindingLines = 50
-
-// There is at least one. They fit maxFindingLines together with a line about the others, which more counts.
 func (f *Fold) firstFindings(all []check.Finding) (first []check.Finding, more int) {
-	room := maxFindingLines
-	for i, one := range all {
-		room -= min(strings.Count(strings.TrimRight(one.Text, "\n"), "\n"), headLines+tailLines) + 1
-		if i > 0 && room < 1 && !f.o.whole() {
-			return all[:i], check.Count(all[i:])
-		}
+	if len(all) <= maxListed || f.o.whole() {
+		return all, 0
 	}
-	return all, 0
+	return all[:maxListed], check.Count(all[maxListed:])
 }
 
 func (f *Fold) tellMore(l Level, n int) {
@@ -390,20 +381,14 @@ func OutageText(o history.Outage, now time.Time) string {
 // lasted a minute. The text is not safe to print.
 func OutagesText(events []history.Event, now time.Time) string {
 	all := history.Outages(events, now)
-	switch len(all) {
-	case 0:
+	if len(all) == 0 {
 		return ""
-	case 1:
-		return OutageText(all[0], now)
 	}
-	longest, sum := all[0], time.Duration(0)
-	for _, o := range all {
-		sum += o.Lasted(now)
-		if o.Lasted(now) > longest.Lasted(now) {
-			longest = o
-		}
+	longest := slices.MaxFunc(all, func(a, b history.Outage) int { return cmp.Compare(a.Lasted(now), b.Lasted(now)) })
+	if len(all) == 1 {
+		return OutageText(longest, now)
 	}
-	return fmt.Sprintf("%d outages, %s in all; longest %s", len(all), render.Duration(sum), OutageText(longest, now))
+	return fmt.Sprintf("%d outages; longest %s", len(all), OutageText(longest, now))
 }
 
 // AttemptText returns the state of an attempt in one line that is safe to print.

@@ -78,7 +78,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 // at is empty, or the flag -C for the command that the line names.
 func (a *app) printRuns(all []report.Summary, use report.Use, at string) error {
 	columns, _ := a.outExtent()
-	for _, line := range append(report.Table(all, a.outColour, columns), use.String()) {
+	for _, line := range append(report.Table(all, a.outColour), use.String()) {
 		if columns > 0 {
 			line = render.Cut(line, columns)
 		}

@@ -417,14 +417,14 @@ func TestWebDamage(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	write(bytes.Join(slices.Delete(slices.Clone(lines), 3, 4), nil))
-	says(address, "✗ damaged", journals[0]+": line 4: found event 5 in place of event 4", "\nnext: another program changed the journal; restore the file from a backup, or move it away: mv "+journals[0]+" "+journals[0]+".damaged")
+	says(address, "<h1>This page cannot be shown</h1>", journals[0]+": line 4: found event 5 in place of event 4", "\nnext: another program changed the journal; restore the file from a backup, or move it away: mv "+journals[0]+" "+journals[0]+".damaged")
 	write(bytes.Replace(whole, []byte(`"v":1,`), []byte(`"v":2,`), 1))
-	says(address, "✗ other version", "\nnext: another version of hone wrote this journal")
+	says(address, "<h1>This page cannot be shown</h1>", "\nnext: another version of hone wrote this journal")
 	says(home+"run/nonsense", "<h1>Not found</h1>", "there is no such page")
 	write(whole)
 	if err := os.Remove(filepath.Join(dir, ".hone", "runs", run+".pack")); err != nil {
 		t.Fatal(err)
 	}
 	_, browser, home = webRun(t, dir, "web")
-	says(home+"run/"+run, "✗ unreadable", "object", "\nnext: restore "+filepath.Join(dir, ".hone")+" from a backup; hone show ")
+	says(home+"run/"+run, "<h1>This page cannot be shown</h1>", "object")
 }

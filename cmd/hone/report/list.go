@@ -50,9 +50,8 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	return slices.Concat(b[:len(b)-1], []byte{','}, second[1:]), err
 }
 
-// Table returns a line for each run and attempt, below a heading, cut to the columns of the
-// terminal; 0 means that nothing is cut.
-func Table(all []Summary, c render.Colours, columns int) []string {
+// Table returns a line for each run and attempt, below a heading.
+func Table(all []Summary, c render.Colours) []string {
 	rows := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	for _, s := range all {
 		result, age := s.Standing.Line(c), render.Age(s.When, time.Now())
@@ -66,35 +65,7 @@ func Table(all []Summary, c render.Colours, columns int) []string {
 				fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(story.ModelName(one.Model))})
 		}
 	}
-	return fittingTable(rows, columns)
-}
-
-// leastTask is the number of columns of a task's words for which others are left out.
-const leastTask = 12
-
-// If a terminal has too few columns for the words of the tasks, tokens are left out, then rounds, then the loop. Zero columns
-// mean that nothing is.
-func fittingTable(rows [][]string, columns int) []string {
-	right := []bool{false, false, false, true, true, true}
-	for _, name := range []string{"TOKENS", "ROUNDS", "LOOP"} {
-		var fixed [][]string
-		for _, row := range rows {
-			fixed = append(fixed, row[:len(row)-1])
-		}
-		widest := 0
-		for _, line := range render.Aligned(fixed, right...) {
-			widest = max(widest, render.Width(line))
-		}
-		if columns == 0 || widest+len("  ")+leastTask <= columns {
-			break
-		}
-		i := slices.Index(rows[0], name)
-		for n, row := range rows {
-			rows[n] = slices.Concat(row[:i], row[i+1:])
-		}
-		right = slices.Delete(right, i, i+1)
-	}
-	return render.Aligned(rows, right...)
+	return render.Aligned(rows, false, false, false, true, true, true)
 }
 
 // Summarize returns the summary of a run, even if its journal is unreadable. working means that

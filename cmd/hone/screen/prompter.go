@@ -218,12 +218,11 @@ func answer(line string) (a hone.Answer, err error, known bool) {
 
 func diffOf(q hone.Question) string { return render.Diff(render.Line(q.Path), q.Old, q.New) }
 
-// The number of lines of a diff that a question shows, unless only a few more follow,
-// and the number of other lines of a question, some of which may be wrapped.
+// The number of lines of a diff that a question shows, unless only a few more follow. The pager
+// shows the others.
 const (
-	diffLines  = 15
-	diffMore   = 5
-	otherLines = 6
+	diffLines = 15
+	diffMore  = 5
 )
 
 // Sequences that call for the user: the bell, and a title that the terminal restores.
@@ -246,8 +245,7 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		s.text.WriteString(setTitle)
 	}
 	if q.Asks != "" {
-		columns, _ := p.size()
-		fmt.Fprintf(&s.text, "\n%s\n%s\n", s.o.Colour.Bold("The model asks:"), render.Wrap("  "+render.Line(q.Asks), columns))
+		fmt.Fprintf(&s.text, "\n%s\n%s\n", s.o.Colour.Bold("The model asks:"), p.wrapped(render.Line(q.Asks)))
 		return
 	}
 	added, removed := render.Stat(q.Old, q.New)
@@ -264,45 +262,29 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		if q.Said != "" {
 			reason += " (the model says: \"" + render.Line(q.Said) + "\")"
 		}
-		columns, _ := p.size()
-		about = "\n" + render.Wrap("  "+reason, columns)
+		about = "\n" + p.wrapped(reason)
 	}
 	fmt.Fprintf(&s.text, "\n%s  %s%s\n", s.o.Colour.Bold(header), render.StatText(added, removed, "−"), about)
 	if q.Problem != "" {
 		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
 	}
 	lines := strings.SplitAfter(strings.TrimRight(diffOf(q), "\n"), "\n")
-	shown := p.foldedLength(lines)
+	shown := len(lines)
+	if p.Page != nil && shown > diffLines+diffMore {
+		shown = diffLines
+	}
 	s.text.WriteString(s.o.Colour.Diff(strings.TrimRight(strings.Join(lines[:shown], ""), "\n")) + "\n")
 	if more := len(lines) - shown; more > 0 {
 		s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s (p shows all)", render.Count(more, "more line"))) + "\n")
 	}
 }
 
-func (p *Prompter) size() (columns, rows int) {
+func (p *Prompter) wrapped(text string) string {
 	if p.screen.o.Size == nil {
-		return 1 << 30, 1 << 30
+		return "  " + text
 	}
-	return p.screen.o.Size()
-}
-
-// They are as many as fit on the terminal together with the rest of the question, but no more than diffLines. The pager shows
-// the others.
-func (p *Prompter) foldedLength(diff []string) int {
-	columns, rows := p.size()
-	room := max(1, rows-otherLines)
-	used, folded := 0, 1
-	for i, line := range diff {
-		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "        ")
-		used += max(1, (render.Width(line)+columns-1)/columns)
-		if used <= min(diffLines, room) {
-			folded = i + 1
-		}
-	}
-	if p.Page == nil || used <= min(diffLines+diffMore, room) {
-		return len(diff)
-	}
-	return folded
+	columns, _ := p.screen.o.Size()
+	return render.Wrap("  "+text, columns)
 }
 
 func (p *Prompter) close() {

@@ -195,39 +195,6 @@ func TestLongDiff(t *testing.T) {
 	}
 }
 
-// TestDiffFitsTheTerminal: of a diff only so much is shown that the header stays on the
-// screen.
-func TestDiffFitsTheTerminal(t *testing.T) {
-	for _, c := range []struct {
-		columns, rows int
-		line          string
-		lines, want   int
-	}{
-		{80, 24, "new\n", 200, 11},
-		{80, 24, "new\n", 14, 14},
-		{40, 15, "new\n", 200, 5},
-		{40, 15, "new\n", 5, 5},
-		{40, 15, "new\n", 6, 5},
-		{40, 24, "new" + strings.Repeat("x", 70) + "\n", 200, 5},
-		{40, 24, "new" + strings.Repeat("\t", 5) + "\n", 200, 5},
-		{40, 5, "new\n", 200, 0},
-	} {
-		q := change()
-		q.New = []byte(strings.Repeat(c.line, c.lines))
-		var out bytes.Buffer
-		s := screen.New(&out, screen.Options{Size: size(c.columns, c.rows)})
-		p := screen.NewPrompter(s, screen.Lines(strings.NewReader("y\n")))
-		p.Page = func(string) error { return nil }
-		if _, err := p.Ask(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		if n := strings.Count(out.String(), "\n+new"); n != c.want {
-			t.Errorf("%+v: %d added lines are shown:\n%s", c, n, out.String())
-		}
-	}
-}
-
 // TestQuestionCallsTheUser: on a terminal a question rings the bell, and has a title
 // until it is answered.
 func TestQuestionCallsTheUser(t *testing.T) {

@@ -52,8 +52,7 @@ type Screen struct {
 	arriving    arriving
 	details     []string // last lines of the round
 	outputLines int      // of the running check or call that are shown
-	held        []byte   // its last lines, which are shown when it has ended
-	more        int      // its lines between those, which are not shown
+	more        int      // its lines after those
 	streaming   bool     // the model's text is being shown, and its line has not ended
 	asking      bool     // the user is asked
 	closed      bool
@@ -64,7 +63,7 @@ type Screen struct {
 
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v"+o.At, "hone show last --full"+o.At
+	o.Notice, o.More, o.Full = failure.NoticeText, "hone show -v"+o.At, "hone show last --full"+o.At
 	s := &Screen{o: o, out: out, fold: story.New(o.Options), closing: make(chan struct{})}
 	if o.Size != nil {
 		s.region = &region{out: out, size: o.Size}
@@ -280,14 +279,11 @@ func (s *Screen) Received(bytes int) {
 // Stopping says that the run stops, because the user has interrupted it.
 func (s *Screen) Stopping() { s.Say("stopping…, ^C again ends now") }
 
-// The lines of one command's output that are shown: the first ones while it runs, and the
-// last ones when it has ended. With Verbose, and while a command may ask the user, none is held back.
+// The number of lines of one command's output that are shown, and their length in characters.
 const (
-	firstOutput = 20
-	lastOutput  = 20
-	mostOutput  = 50_000 // instead of firstOutput, if nothing is held back
-	outputWidth = 2000   // of a line, in characters
-	mostHeld    = 1 << 20
+	mostOutput  = 20
+	wholeOutput = 50_000 // with Verbose, and while a command may ask the user
+	outputWidth = 2000
 )
 
 // Write shows the output of a child process line by line. It shows nothing if the screen is
@@ -313,53 +309,24 @@ func (s *Screen) Write(b []byte) (int, error) {
 		s.outputLines = 0
 	}
 	s.fold.Shown = true
-	first := firstOutput
+	most := mostOutput
 	if s.o.Verbose || s.o.Asking {
-		first = mostOutput
+		most = wholeOutput
 	}
-	rest := b
-	for ; len(rest) > 0 && s.outputLines < first; s.outputLines++ {
-		line := rest
-		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			line = rest[:i+1]
+	for line := range bytes.Lines(b) {
+		if s.outputLines++; s.outputLines > most {
+			s.more++
+			continue
 		}
-		s.output(line)
-		rest = rest[len(line):]
-	}
-	if len(rest) > 0 {
-		s.hold(rest)
+		s.text.WriteString("  | " + story.Short(string(bytes.TrimRight(line, "\r\n")), outputWidth) + "\n")
 	}
 	return len(b), nil
 }
 
-func (s *Screen) output(line []byte) {
-	s.text.WriteString("  | " + story.Short(string(bytes.TrimRight(line, "\r\n")), outputWidth) + "\n")
-}
-
-func (s *Screen) hold(b []byte) {
-	if s.held = append(s.held, b...); len(s.held) > 2*mostHeld {
-		s.holdLast()
-	}
-}
-
-// holdLast takes time, however little was written since the last time.
-func (s *Screen) holdLast() {
-	from := len(s.held)
-	for n := 0; n < lastOutput && from > 0; n++ {
-		from = bytes.LastIndexByte(s.held[:from-1], '\n') + 1
-	}
-	from = max(from, len(s.held)-mostHeld)
-	s.more += bytes.Count(s.held[:from], []byte("\n"))
-	s.held = append(s.held[:0], s.held[from:]...)
-}
-
+// If the end of an output was left out, its findings are quoted.
 func (s *Screen) endOutput() {
-	s.holdLast()
 	if s.more > 0 {
 		s.line("  … " + render.Count(s.more, "more line") + ": " + s.o.Full)
+		s.more, s.fold.Shown = 0, false
 	}
-	for line := range bytes.Lines(s.held) {
-		s.output(line)
-	}
-	s.held, s.more = nil, 0
 }

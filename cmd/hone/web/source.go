@@ -12,14 +12,12 @@ import (
 	"time"
 
 	"hone/cmd/hone/attempts"
-	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/story"
 )
 
 var errNotFound = errors.New("there is no such page")
@@ -202,25 +200,10 @@ func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 	}
 	defer home.Close()
 	r, err := report.Read(home, name)
-	var v *reading
-	if err == nil {
-		v, err = s.run(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil || ctx.Err() != nil {
-		return v, err
-	}
-	return s.unreadable(home, name, err)
-}
-
-func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading, error) {
-	of := report.Summarize(home, run, report.Working(home, run), nil)
-	short, result, at := journal.ShortRun(run), of.Standing.Text, failure.Elsewhere(home.Workspace())
-	if of.Past != nil { // a stored object is damaged, and not the journal
-		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+at))
-	}
-	title := fmt.Sprintf("%s %s: run %s", story.Failed, result, short)
-	part, err := s.html.Refusal(title, explanation(err, at))
-	return &reading{title: title, place: short, parts: []page.Part{part}}, err
+	return s.run(ctx, r)
 }
 
 func (s *Server) run(ctx context.Context, r *report.Run) (*reading, error) {

@@ -277,7 +277,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNotFound) {
 		status, title = http.StatusNotFound, "Not found"
 	}
-	part, failed := s.html.Refusal(title, err.Error())
+	part, failed := s.html.Refusal(title, explanation(err, ""))
 	if failed != nil {
 		http.Error(w, err.Error(), status)
 		return
