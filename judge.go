@@ -323,8 +323,8 @@ func (r *Run) judgesNote() (notes []check.Finding, err error) {
 	for _, e := range r.Past().Records(history.StepConfirm) {
 		c, _ := e.Payload.(history.Checked)
 		note(e.Event, "The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check reports what follows. "+
-			"If there is a right way without these changes, take them back and use it. If there is none, change nothing: the user is asked, "+
-			"and reads the diff and your last words. Say there in a sentence or two why the changes are right.", c.Judges)
+			"If there is a right way without these changes, take them back and use it. If there is none, change nothing, and say in one sentence why the changes are right: "+
+			"the user is asked, and reads the diff and your answer.", c.Judges)
 	}
 	for _, e := range r.Past().Records(askName) {
 		asked, err := result[judgesAsked](r, e.Event)

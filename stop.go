@@ -230,10 +230,7 @@ func (r *Run) conclude(s *State, earlier []State, done bool, short *Stop) error 
 		}
 		halt(s, KindRounds, r.usedRounds(*s)+", "+left, next)
 	}
-	if s.Decision == AnotherRound && s.Same != nil {
-		err = r.Notice(repeatsNote([]State{*s}))
-	}
-	if s.Decision == AnotherRound && unusable > 1 && err == nil {
+	if s.Decision == AnotherRound && unusable > 1 {
 		err = r.Notice(unusableText(unusable))
 	}
 	r.waitForUser(s)
@@ -348,7 +345,6 @@ func (r *Run) waitForUser(s *State) {
 	halt(s, KindBlocked, why, next)
 }
 
-// maxListed limits how many files a line for the user names.
 const maxListed = 10
 
 func questionsText(open []Question) string {
