@@ -177,8 +177,6 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 		}
 		what := m.Action + ": " + m.Subject
 		switch {
-		case strings.Trim(m.ID, "0") == "":
-			what = cmp.Or(m.Subject, "HEAD no longer names a commit")
 		case m.Action == "commit" || m.Action == "commit (initial)" || m.Action == "":
 			what = cmp.Or(m.Subject, "without a subject")
 		}

@@ -104,9 +104,8 @@ func TestLeftoverMoves(t *testing.T) {
 	gitAt(t, root, "update-ref", "HEAD", "HEAD")
 	gitAt(t, root, "checkout", "-q", "--detach")
 	gitAt(t, root, "checkout", "-q", "-")
-	gitAt(t, root, "update-ref", "-d", "HEAD")
 	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds, Refs{})
-	if err != nil || len(got.Commits) < 4 {
+	if err != nil || len(got.Commits) < 3 {
 		t.Fatalf("%q, %v", got.Commits, err)
 	}
 	var words []string
@@ -114,8 +113,7 @@ func TestLeftoverMoves(t *testing.T) {
 		_, rest, _ := strings.Cut(line, " ")
 		words = append(words, rest)
 	}
-	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-2], "checkout: moving from ") ||
-		got.Commits[len(words)-1] != "0000000 HEAD no longer names a commit" {
+	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-1], "checkout: moving from ") {
 		t.Errorf("%q", got.Commits)
 	}
 }
