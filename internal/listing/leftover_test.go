@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/git"
-	"hone/workspace"
 )
 
 // run is the time of a run in these tests, long ago: what a test writes now lies
@@ -198,14 +197,11 @@ func TestLeftoversByChangeTime(t *testing.T) {
 	if err := os.Chtimes(file, runBegins, runBegins); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Lstat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if workspace.ChangeTime(info).IsZero() {
+	changed := changeTime(file)
+	if changed.IsZero() {
 		t.Skip("there is no change time here")
 	}
-	got, err := Leftovers(context.Background(), root, nil, workspace.ChangeTime(info), workspace.ChangeTime(info), Refs{})
+	got, err := Leftovers(context.Background(), root, nil, changed, changed, Refs{})
 	if err != nil || !slices.Contains(got.Ignored, ".env") {
 		t.Errorf("Leftovers() = %q, %v", got.Ignored, err)
 	}
