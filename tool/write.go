@@ -50,7 +50,9 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err != nil {
 			old = nil
 		}
-		content := reply.StyleOf(old).Apply([]byte(args.Content))
+		style := reply.StyleOf(old)
+		style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
+		content := style.Apply([]byte(args.Content))
 		if fault := reply.CheckContent(p, old, []byte(args.Content)); fault != nil { // they cannot be meant (ruling G15)
 			return Failure(fmt.Sprintf("%s was not written: %v", p, fault)), nil
 		}
