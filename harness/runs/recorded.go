@@ -64,11 +64,9 @@ func (r *Recorded) open(ref string) error {
 		return err
 	}
 	var shared loop.Settings
-	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
+	_ = json.Unmarshal(r.Start.Settings, &shared)
 	r.MaxFile = config.MaxFile.In(shared.Values)
-	if err := r.Use(shared.Values); err != nil {
-		return err
-	}
+	r.Tree.ReadUpTo(r.MaxFile)
 	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))
 	return nil
 }

@@ -149,14 +149,8 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if _, err := r.IgnoredPaths(ctx, ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.IgnoredFiles(ctx, "."); err != nil {
-		t.Error(err)
-	}
 	if list, err := r.Reflog(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
 		t.Errorf("Moves() = %v, %v", list, err)
-	}
-	if err := r.walkReflog(ctx, &interval{noEnd: true}); err != nil {
-		t.Error(err)
 	}
 	if marks := tr.newMarks(t); len(marks) > 0 {
 		t.Errorf("the repository ran: %v", marks)

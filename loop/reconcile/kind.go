@@ -158,9 +158,6 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a git repository",
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
 	}
-	if r.Round() == 0 && repo != nil && !s.Replayed() {
-		repo.PrepareDiff(context.Background())
-	}
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err
 	}
