@@ -104,15 +104,8 @@ var (
 	// hints matches what every placeholder contains.
 	hints = lazyregexp.New(`(?i)\.\.\.|…|(?:\. ){2}|\b(?:rest|remainder|remaining|existing|unchanged|previous(?:ly)?|original(?:ly)?|same|unmodified|untouched|omitted|elided|truncated|identical|intact|` +
 		`snip|snipped|skipped|left out|as before|as above|as (?:it )?(?:is|was)|no changes?|(?:not|nothing) changed?|etc)\b`)
-	// bare matches words that say nothing but that something is left out.
-	bare = lazyregexp.New(`^(?:(?:[\w.()]+,? ){1,6}(?:unchanged|unmodified|omitted|elided)(?: for (?:brevity|clarity))?|(?:(?:the|all|keep|and|your|my|our|of) )*(?:rest|remainder) of .{2,40}|(?:(?:` +
-		`rest|remainder|remaining|existing|unchanged|previous(?:ly)?|original(?:ly)?|others?|same|omitted|unmodified|old|current|more|` +
-		`codes?|file|contents?|implementations?|functions?|methods?|class|classes|lines?|imports?|logic|body|bodies|tests?|cases|fields?|definitions?|declarations?|modules?|sections?|parts?|statements?|items?|` +
-		`entries|entry|routes?|handlers?|properties|props|components?|styles?|rules?|config|configuration|settings|setup|variables?|constants?|types?|structs?|markup|html|script|program|stuff|options?|columns?|rows?|members?|` +
-		`attributes?|helpers?|exports?|state|hooks?|jsx|elements?|fixtures?|assertions?|steps?|` +
-		`the|all|of|keep|with|and|insert|include|your|my|our|any|some|put|plus|is|are|was|were|goes?|remains?|stays?|kept|leave|continues?|continued|follows?|` +
-		`here|below|above|before|brevity|clarity|for|as|it|its|in|from|to|this|that|not?|nothing|changes?|changed|needed|todo|fixme|see|copy|untouched|elided|truncated|snip|snipped|skipped|identical|intact|left|out|` +
-		`etc|\w+\(\))(?:[:;,.]? |[:;,.]?$)){1,10})$`)
+	// leftOut matches words that say that something is left out, whatever else they say.
+	leftOut  = lazyregexp.New(`^(?:\S+ )+(?:unchanged|unmodified|omitted|elided)(?: for (?:brevity|clarity))?$|^(?:(?:the|all|keep|and|your|my|our|of) )*(?:rest|remainder) of .{2}`)
 	ellipsis = lazyregexp.New(`\.\.\.|…`)
 	// block matches a line that is a block with an ellipsis or a comment as its body.
 	block = lazyregexp.New(`^(\S.*?(?:[:={>)]|\b(?:do|then|begin)))\s*((?:pass\b|\.{3}|…)?\s*(?:#|//|/\*|--|\(\*|<!--|\{/\*).*?|\.{3}|…|(?i:todo|unimplemented|panic|fatalError)!?\(["'\x60].*?["'\x60]\);?|undefined\s*--.*?|throw new \w+\(["'\x60].*?["'\x60]\);?)\s*((?:[});,\]]|</[\w.-]+>|\bend\b)*)$`)
@@ -143,6 +136,25 @@ var (
 	emptyBody = lazyregexp.New(`^(?:|pass|raise NotImplemented.*|"""[^"]*"""|[})\];,]+|end)$`)
 )
 
+// vocabulary are words that together say nothing but that something is left out. Any may have an s more.
+var vocabulary = strings.Fields(`rest remainder remaining existing unchanged previous previously original originally other same omitted unmodified old current more
+	code file content implementation function method class classe line import logic body bodie test case field definition declaration module section part statement item
+	entry entrie route handler property propertie prop component style rule config configuration setting setup variable constant type struct markup html script program stuff option column row member
+	attribute helper export state hook jsx element fixture assertion step
+	the all of keep with and insert include your my our any some put plus is are was were go goe remain stay kept leave continue continued follow
+	here below above before brevity clarity for as it in from to this that no not nothing change changed needed todo fixme see copy untouched elided truncated snip snipped skipped identical intact left out etc`)
+
+// saysOmission reports whether words in lower case say nothing but that something is left out.
+func saysOmission(words string) bool {
+	list := strings.FieldsFunc(words, func(r rune) bool { return strings.ContainsRune(" :;,.", r) })
+	if !hints.MatchString(words) || len(list) > 10 {
+		return false
+	}
+	return leftOut.MatchString(words) || !slices.ContainsFunc(list, func(word string) bool {
+		return !slices.Contains(vocabulary, word) && !slices.Contains(vocabulary, strings.TrimSuffix(word, "s")) && !strings.HasSuffix(word, "()")
+	})
+}
+
 // placeholder reports whether a line says that something is left out, and whether it may say so.
 func placeholder(line string) (certain, possible bool) {
 	text, commented, example := uncomment(line)
@@ -154,7 +166,7 @@ func placeholder(line string) (certain, possible bool) {
 	rest := dotsLast.ReplaceAllString(words, "")
 	first, last := dots != nil, len(rest) < len(words)
 	rest = strings.ToLower(strings.Trim(rest, " \t[](){}<>*_~=-:;,.!\"'`#/%"))
-	said := len(rest) <= 100 && hints.MatchString(rest) && bare.MatchString(rest)
+	said := len(rest) <= 100 && saysOmission(rest)
 	switch {
 	case rest == "":
 		return false, first || last
