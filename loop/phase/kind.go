@@ -272,10 +272,19 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
+			open := "you could yourself"
 			if grade.Level != sandbox.LevelOpen {
-				r.Reach = v.canChange
+				// The commands of a role and the hooks are behind walls.
+				r.Reach = func(file string) bool {
+					top, _, _ := strings.Cut(file, "/")
+					return top == Src || top == Tests || v.isLog(file)
+				}
+				open = "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 			}
-			return nil, noteWeak(r, grade)
+			if grade.Level == sandbox.LevelHidden {
+				return nil, nil
+			}
+			return nil, r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", grade.Wall, open))
 		}})
 	logs, net := []string{at(Results)}, config.HookNet.In(v.Values)
 	for _, dir := range v.HookLogs {
@@ -295,23 +304,6 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: s.Walls(hooks), commands: s.Walls(commands), writer: s.Walls(writer), verifier: s.Walls(verifier)}
-}
-
-// The commands of a role and the hooks are behind walls.
-func (v *invocation) canChange(file string) bool {
-	top, _, _ := strings.Cut(file, "/")
-	return top == Src || top == Tests || v.isLog(file)
-}
-
-func noteWeak(r *hone.Run, g sandbox.Grade) error {
-	open := "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
-	switch g.Level {
-	case sandbox.LevelHidden:
-		return nil
-	case sandbox.LevelOpen:
-		open = "you could yourself"
-	}
-	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
 }
 
 // written returns the numbers of the phases that have a specification and are not among
