@@ -11,7 +11,6 @@ import (
 	"hone/check"
 	"hone/internal/render"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 )
 
 // Finish records in both repositories that a phase has passed. It does nothing for
@@ -93,7 +92,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 
 func logName(source string) string {
 	if source == sourceServer {
-		return devserver.Log
+		return devLog
 	}
 	return lintLog
 }

@@ -18,7 +18,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 )
 
@@ -130,7 +129,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 	}
 	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, due)
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
+	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (started, error) {
 		up, err := server.Start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
