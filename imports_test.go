@@ -74,15 +74,15 @@ func house() []room {
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
-		{folder: "sandbox/prove/internal/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}},
-		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/prove/internal/stage"}},
+		{folder: "sandbox/prove/table/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}, test: true},
+		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "internal/reply", floor: 1, may: []string{"model"}},
 		{folder: "block", floor: 1, may: []string{"workspace/treepath", "internal/reply"}},
 		{folder: "tool/allow", floor: 0},
 		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/render", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
-		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
+		{folder: "model/agent", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: "model/script", floor: 1, may: []string{"model", "internal/artifact"}}, // a script is a file that the user names
 		{folder: "model/paid", floor: 2, may: []string{"model", "history", "journal"}},
@@ -280,7 +280,7 @@ func TestTableForbids(t *testing.T) {
 		{"model/gemini", "model", true},
 		{"model/gemini", "model/modeltest", false},
 		{"model/gemini", "model/openai", false},
-		{"model/command", "sandbox", true},
+		{"model/agent", "sandbox", true},
 		{"model/script", "sandbox", false},
 		{"loop/task", ".", true},
 		{"loop/task", "tool", true},
@@ -323,8 +323,8 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/internal/stage/helper_linux.go",
-		"sandbox/workshop/gocache.go", "sandbox/internal/process/keeper_unix.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/prove_linux.go", "sandbox/prove/table/stage/helper_linux.go",
+		"sandbox/workshop/gocache.go", "sandbox/internal/process/tree_unix.go"}
 }
 
 // early is the one folder with a func init, because a helper is to start before the

@@ -192,7 +192,6 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 	return did, nil
 }
 
-// The last session is continued if only the check was not content with it, and it leaves room.
 func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
 	var past earlier
 	var err, other error
@@ -200,13 +199,6 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskF
 	past.tasks, other = hone.Earlier[taskFile](r, stepTask)
 	if err = cmp.Or(err, other); err != nil {
 		return hone.Conversation{}, err
-	}
-	if text, ok, err := l.composeContinuation(ctx, r, t, prior, past); err != nil {
-		return hone.Conversation{}, err
-	} else if ok {
-		if talk, ok, err := r.Continue(ctx, role, text); ok || err != nil {
-			return talk, err
-		}
 	}
 	messages, err := l.composeExecution(ctx, r, t, prior, past)
 	if err != nil {
