@@ -82,7 +82,7 @@ func house() []room {
 		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/render", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
-		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
+		{folder: "model/agent", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: "model/script", floor: 1, may: []string{"model", "internal/artifact"}}, // a script is a file that the user names
 		{folder: "model/paid", floor: 2, may: []string{"model", "history", "journal"}},
@@ -104,7 +104,7 @@ func house() []room {
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "tool/allow"}},
-		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
+		{folder: "loop/improve", floor: 5, may: []string{"tool", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0, may: []string{"sandbox"}},
@@ -281,7 +281,7 @@ func TestTableForbids(t *testing.T) {
 		{"model/gemini", "model", true},
 		{"model/gemini", "model/modeltest", false},
 		{"model/gemini", "model/openai", false},
-		{"model/command", "sandbox", true},
+		{"model/agent", "sandbox", true},
 		{"model/script", "sandbox", false},
 		{"loop/task", ".", true},
 		{"loop/task", "tool", true},

@@ -18,8 +18,7 @@ import (
 	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
-	"hone/model/command"
-	"hone/model/forward"
+	"hone/model/agent"
 	"hone/sandbox"
 )
 
@@ -38,23 +37,22 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 				Or: &hone.Next{First: "run the loop task", Flags: []hone.Flag{{Name: "model", Value: m.Name}, {Name: "reviewer-model", Value: "PROVIDER/NAME"}}}}}
 	}
 	name, asked, _ := strings.Cut(rest, "/")
-	agent, ok := agents[name]
+	section, ok := agents[name]
 	if !ok {
 		return loop.Usage(fmt.Sprintf("there is no command-line agent %q", name),
 			fmt.Sprintf("write [commands.%s] with argv = […] into %s; docs/agents.md has examples for gemini, codex, claude, opencode, qwen and aider", name, config.HonePath))
 	}
-	if agent.Read, err = loop.AbsPaths(root, agent.Read); err != nil {
-		return err
+	for _, list := range []*[]string{&section.Read, &section.Write} {
+		if *list, err = loop.AbsPaths(root, *list); err != nil {
+			return err
+		}
 	}
-	if agent.Write, err = loop.AbsPaths(root, agent.Write); err != nil {
-		return err
-	}
-	for _, p := range agent.Write {
+	for _, p := range section.Write {
 		if _, err := os.Stat(p); err != nil {
 			return loop.Usage(fmt.Sprintf("%s: commands.%s.write: %s does not exist", config.HonePath, name, p), "create it, or remove it from the list")
 		}
 	}
-	m.Agent = &loop.Agent{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
+	m.Agent = &loop.Agent{Name: name, Agent: section, Asked: cmp.Or(asked, section.Model)}
 	m.SetBaseURL("") // its section of the configuration has its address
 	m.KeyCommand = ""
 	return nil
@@ -94,18 +92,15 @@ func (h Host) Ready(m loop.Model) error {
 	return nil
 }
 
-func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
+func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*agent.Agent, error) {
 	timeout, _ := time.ParseDuration(s.Timeout) // the configuration was checked
-	agent, err := command.New(r, command.Config{
-		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: s.Stdin, Dir: dir,
-		Timeout: timeout, Exits: s.Exits, Answer: s.Answer, Redact: redact,
-		Usage: command.Usage(s.Usage),
-	})
+	a, err := agent.New(r, agent.Config{Name: s.Name, Argv: s.Argv, Model: s.Asked, Dir: dir, Timeout: timeout,
+		Exits: s.Exits, Answer: s.Answer, Redact: redact, Usage: agent.Usage(s.Usage)})
 	var wrong *model.Error
 	if errors.As(err, &wrong) {
 		return nil, loop.Usage(config.HonePath+": "+wrong.Message, wrong.Hint)
 	}
-	return agent, err
+	return a, err
 }
 
 // enclosedAgent is an agent behind walls. If it has a forwarder, that forwards
@@ -115,12 +110,12 @@ type enclosedAgent struct {
 	role  string
 	run   *hone.Run
 	walls *Walls
-	inner *command.Agent
+	inner *agent.Agent
 
-	config    forward.Config                  // has no Reserve if the agent has no forwarder
-	door      int                             // index of the forwarder's door
-	forwarder atomic.Pointer[forward.Forward] // nil unless a session is in progress
-	refused   error                           // why the forwarder of the last session refused calls
+	config    agent.ForwardConfig           // has no Reserve if the agent has no forwarder
+	door      int                           // index of the forwarder's door
+	forwarder atomic.Pointer[agent.Forward] // nil unless a session is in progress
+	refused   error                         // why the forwarder of the last session refused calls
 }
 
 var _ model.Model = (*enclosedAgent)(nil)
@@ -133,9 +128,9 @@ func (s *Session) enclose(m loop.Model, role string, walls *Walls) (*enclosedAge
 	}
 	if p, ok := wireProvider(m.Agent); ok {
 		key, _ := p.Key(s.host.getenv)
-		e.config = forward.Config{Wire: m.Agent.Wire, Base: s.host.endpoint(m.Agent), Key: key, Reserve: e.reserve, Meter: p.meter,
+		e.config = agent.ForwardConfig{Wire: m.Agent.Wire, Base: s.host.endpoint(m.Agent), Key: key, Reserve: e.reserve, Meter: p.meter,
 			Hosted: m.Agent.Hosted, Timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
-		probe, err := forward.New(e.config)
+		probe, err := agent.NewForward(e.config)
 		if err != nil {
 			return nil, loop.Usage(fmt.Sprintf("the agent %s: %v", m.Agent.Name, err), "see base-url in [commands."+m.Agent.Name+"]")
 		}
@@ -170,7 +165,7 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	e.refused = nil
 	reply, err := e.inner.Generate(ctx, req)
 	var stop *hone.Stop
-	var over *forward.Overrun
+	var over *agent.Overrun
 	switch {
 	case ctx.Err() != nil:
 	case errors.As(e.refused, &over):
@@ -190,9 +185,9 @@ func (e *enclosedAgent) serve(c net.Conn) {
 }
 
 func (e *enclosedAgent) reserve(asked string, bytes, maxOutput int64) (int64, func(*model.Usage, error) error, error) {
-	agent := *e.model.Agent
-	agent.Asked = strings.TrimPrefix(asked, "models/")
-	m := loop.Model{Agent: &agent}
+	other := *e.model.Agent
+	other.Asked = strings.TrimPrefix(asked, "models/")
+	m := loop.Model{Agent: &other}
 	if m.Name = m.PricedAs(); m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
 	} else if e.walls.session.host.setPrice(&m, nil); m.PriceSource == localServer.Source {
@@ -218,7 +213,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	if e.config.Reserve == nil {
 		return behind{walls: e.walls, vars: vars, model: true}.Run(ctx, c)
 	}
-	f, err := forward.New(config)
+	f, err := agent.NewForward(config)
 	if err != nil {
 		return sandbox.Result{}, err
 	}

@@ -99,7 +99,6 @@ func TestRefusedAgentThatSaysItIsDone(t *testing.T) {
 	s := newSeat(t, cli{name: "polite", model: "m", run: geminiCLI().run, write: geminiCLI().write}, t.TempDir(), "hidden")
 	section := `[commands.polite]
 argv = ["sh", "-c", "cat > /dev/null; curl -s -d '{}' -H 'Content-Type: application/json' $BASE/v1beta/models/{model}:generateContent; echo done"]
-stdin = "all"
 wire = "gemini"
 base-url-env = "BASE"
 `

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"hone/model"
-	forwarder "hone/model/forward"
+	forwarder "hone/model/agent"
 	"hone/model/gemini"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -94,7 +94,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bodies = nil
 			ledger := &allowance{calls: 1}
-			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Reserve: ledger.reserve, Meter: gemini.NewMeter})
+			f, err := forwarder.NewForward(forwarder.ForwardConfig{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Reserve: ledger.reserve, Meter: gemini.NewMeter})
 			if err != nil {
 				t.Fatal(err)
 			}

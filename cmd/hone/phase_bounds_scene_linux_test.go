@@ -53,7 +53,7 @@ func setScene(t *testing.T, agents bool) *scene {
 		"project/.config/hone.toml": "# canary-toml\n",
 	})
 	if agents {
-		s.write(t, map[string]string{"project/.config/hone.toml": "# canary-toml\n[commands.prober]\nargv = [\"bash\", \"agent.sh\"]\nstdin = \"all\"\n" +
+		s.write(t, map[string]string{"project/.config/hone.toml": "# canary-toml\n[commands.prober]\nargv = [\"bash\", \"agent.sh\"]\n" +
 			"wire = \"openai\"\nbase-url-env = \"OPENAI_BASE_URL\"\nkey-env = \"OPENAI_API_KEY\"\nmodel = \"m\"\nbase-url = \"" + s.provider.URL + "/v1\"\n"})
 	}
 	trustAll(t, s.at("project"))

@@ -13,8 +13,7 @@ type Agent struct {
 	// Argv is the program and its arguments; never empty. A session replaces
 	// {model}, {prompt} and {context}. No shell reads it.
 	Argv  []string `toml:"argv" valid:"argument" json:"argv"`
-	Model string   `toml:"model" valid:"line" json:"model,omitempty"`             // model if "command/NAME" names none
-	Stdin string   `toml:"stdin" valid:"context|all|none" json:"stdin,omitempty"` // what the agent reads from its standard input
+	Model string   `toml:"model" valid:"line" json:"model,omitempty"` // model if "command/NAME" names none
 
 	Wire       string `toml:"wire" valid:"gemini|anthropic|openai" json:"wire,omitempty"`                                                                   // protocol of the forwarder; empty without BaseURLEnv
 	BaseURLEnv string `toml:"base-url-env" valid:"variable" json:"base_url_env,omitempty"`                                                                  // variable for the address of the forwarder; empty means no forwarder
@@ -50,7 +49,6 @@ type AgentUsage struct {
 	Reasoning  string `toml:"reasoning" valid:"line" json:"reasoning,omitempty"`
 
 	CachedInInput bool `toml:"cached-in-input" json:"cached_in_input,omitempty"` // the count at Input includes cached tokens
-	Each          bool `toml:"each" json:"each,omitempty"`                       // each document in the output has its own counts, which are added
 }
 
 // An empty key means the whole section. The types and rules have been checked before.

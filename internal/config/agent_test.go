@@ -37,10 +37,9 @@ func TestAgentErrors(t *testing.T) {
 	for lines, want := range map[string]string{
 		"agrv = []":            "3: commands.a.agrv: unknown key; did you mean argv?",
 		"wires = 'gemini'":     "3: commands.a.wires: unknown key; did you mean wire?",
-		"nonsense = 1":         "3: commands.a.nonsense: unknown key; remove it, or use one of: answer, argv, base-url, base-url-env, env, exits, home, home-write, hosted, key-env, model, net, read, set, stdin, timeout, usage, wire, write",
-		"'usage.input' = 'a'":  "3: commands.a.\"usage.input\": unknown key; remove it, or use one of: answer, argv, base-url, base-url-env, env, exits, home, home-write, hosted, key-env, model, net, read, set, stdin, timeout, usage, wire, write",
+		"nonsense = 1":         "3: commands.a.nonsense: unknown key; remove it, or use one of: answer, argv, base-url, base-url-env, env, exits, home, home-write, hosted, key-env, model, net, read, set, timeout, usage, wire, write",
+		"'usage.input' = 'a'":  "3: commands.a.\"usage.input\": unknown key; remove it, or use one of: answer, argv, base-url, base-url-env, env, exits, home, home-write, hosted, key-env, model, net, read, set, timeout, usage, wire, write",
 		"model = ''":           "3: commands.a.model: an empty string is not allowed; write some text, or remove it",
-		"stdin = 'prompt'":     "3: commands.a.stdin: \"prompt\" is not one of the choices; write \"context\", \"all\" or \"none\"",
 		"wire = 'responses'":   "3: commands.a.wire: \"responses\" is not one of the choices; write \"gemini\", \"anthropic\" or \"openai\"",
 		"base-url-env = 'A=b'": "3: commands.a.base-url-env: \"A\" is not only the name of a variable" + names,
 		"key-env = ['A']":      "3: commands.a.key-env: it is not a string; write it in double quotes",
@@ -73,9 +72,8 @@ func TestAgentErrors(t *testing.T) {
 
 		"usage = 'a'":                               "3: commands.a.usage: it is not a table; write [commands.a.usage], and its keys below it",
 		"usage = { inputs = 'a' }":                  "3: commands.a.usage.inputs: unknown key; did you mean input?",
-		"usage = { nonsense = 'a' }":                "3: commands.a.usage.nonsense: unknown key; remove it, or use one of: cache-read, cache-write, cached-in-input, each, input, output, reasoning",
+		"usage = { nonsense = 'a' }":                "3: commands.a.usage.nonsense: unknown key; remove it, or use one of: cache-read, cache-write, cached-in-input, input, output, reasoning",
 		"usage = {\n  input = 'a',\n  output = 1 }": "5: commands.a.usage.output: it is not a string; write it in double quotes",
-		"[commands.a.usage]\neach = 1":              "4: commands.a.usage.each: it is not a boolean; write true or false, without quotes",
 		"[commands.a.usage.input]\nb = 1":           "3: commands.a.usage.input: it is not a string; write it in double quotes",
 
 		"\nbase-url-env = 'A'":                            "4: commands.a.base-url-env: it has no effect without wire; write the protocol of the agent next to it: wire = \"gemini\", \"anthropic\" or \"openai\"",

@@ -121,7 +121,6 @@ hook-timeout = "5m"
 [commands.gemini]
 argv = ["gemini", "-m", "{model}", "-p", "{prompt}"]
 model = "gemini-2.5-pro"
-stdin = "context"
 wire = "gemini"
 base-url-env = "GOOGLE_GEMINI_BASE_URL"
 key-env = "GEMINI_API_KEY"
@@ -137,7 +136,7 @@ hosted = true
 timeout = "30m"
 exits = [0, 53]
 answer = "response"
-usage = { input = "stats.in", output = "stats.out", cache-read = "stats.read", cache-write = "stats.write", reasoning = "stats.thoughts", cached-in-input = true, each = true }
+usage = { input = "stats.in", output = "stats.out", cache-read = "stats.read", cache-write = "stats.write", reasoning = "stats.thoughts", cached-in-input = true }
 
 [commands.Own_agent-2]
 argv = ["./agent"]
@@ -158,11 +157,11 @@ func TestLoad(t *testing.T) {
 		Prices: map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Commands: map[string]Agent{
 			"gemini": {
-				Argv: []string{"gemini", "-m", "{model}", "-p", "{prompt}"}, Model: "gemini-2.5-pro", Stdin: "context",
+				Argv: []string{"gemini", "-m", "{model}", "-p", "{prompt}"}, Model: "gemini-2.5-pro",
 				Wire: "gemini", BaseURLEnv: "GOOGLE_GEMINI_BASE_URL", KeyEnv: "GEMINI_API_KEY", BaseURL: "https://proxy.example/v1", Hosted: true,
 				Set: []string{"NO_COLOR=1", "EMPTY="}, Env: []string{"LANG"}, Home: []string{"~/.gemini/settings.json"}, HomeWrite: []string{"~/.gemini/tmp"},
 				Read: []string{"/opt/node"}, Write: []string{"out"}, Timeout: "30m", Exits: []int{0, 53}, Answer: "response",
-				Usage: AgentUsage{Input: "stats.in", Output: "stats.out", CacheRead: "stats.read", CacheWrite: "stats.write", Reasoning: "stats.thoughts", CachedInInput: true, Each: true},
+				Usage: AgentUsage{Input: "stats.in", Output: "stats.out", CacheRead: "stats.read", CacheWrite: "stats.write", Reasoning: "stats.thoughts", CachedInInput: true},
 			},
 			"Own_agent-2": {Argv: []string{"./agent"}, Net: true, KeyEnv: "KEY", Usage: AgentUsage{Input: "in"}},
 		},

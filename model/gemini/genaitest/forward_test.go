@@ -13,7 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"hone/model"
-	"hone/model/forward"
+	"hone/model/agent"
 )
 
 // The SDK retries on its own, but not after the first response that says that
@@ -25,7 +25,7 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 	}))
 	defer provider.Close()
 	var asked atomic.Int64
-	f, err := forward.New(forward.Config{Wire: forward.Gemini, Base: provider.URL, Key: key,
+	f, err := agent.NewForward(agent.ForwardConfig{Wire: agent.Gemini, Base: provider.URL, Key: key,
 		Reserve: func(string, int64, int64) (int64, func(*model.Usage, error) error, error) {
 			asked.Add(1)
 			return 0, nil, errors.New("nothing is left")
@@ -44,7 +44,7 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 
 // listen returns an address whose connections the forwarder serves until the
 // test ends.
-func listen(t *testing.T, f *forward.Forward) string {
+func listen(t *testing.T, f *agent.Forward) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

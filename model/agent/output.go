@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"hone/model"
+)
+
+// Usage contains the paths of the token counts in an agent's JSON output. A path is one of GJSON
+// (github.com/tidwall/gjson) into the list of the output's documents: JSON objects that start at
+// the beginning of a line, and the elements of such lists. An example is
+// "#.stats.models.@values.#.tokens.prompt". All other lines are ignored.
+//
+// All numbers that a path selects are added. The usage is unknown if Input or Output selects none,
+// if a path selects anything but counts and null, or if the beginning of the output is lost.
+type Usage struct {
+	Input      string // input tokens
+	Output     string // output tokens, reasoning included
+	CacheRead  string // input tokens from the provider's cache; may be empty
+	CacheWrite string // input tokens written to the cache; may be empty
+	Reasoning  string // hidden output tokens; may be empty
+	// CachedInInput means that the number at Input includes those at CacheRead
+	// and CacheWrite.
+	CachedInInput bool
+}
+
+type output struct {
+	answer string
+	found  bool // there is an answer; it may be empty
+	usage  *model.Usage
+}
+
+// complete means that end is all of it.
+func (a *Agent) parse(end []byte, complete bool) (out output) {
+	if a.config.Answer == "" && complete {
+		out.answer, out.found = strings.TrimSpace(a.readable(string(end))), true
+	}
+	if a.config.Answer == "" && a.config.Usage == (Usage{}) {
+		return out
+	}
+	if !complete {
+		_, end, _ = bytes.Cut(end, []byte("\n"))
+	}
+	all := documents(end)
+	if a.config.Answer != "" {
+		for v := range leaves(gjson.Get(all, a.config.Answer)) {
+			if v.Type == gjson.String {
+				out.answer, out.found = a.readable(v.String()), true
+			}
+		}
+	}
+	u := a.config.Usage
+	in, hasIn, inOK := count(all, u.Input)
+	written, hasOut, outOK := count(all, u.Output)
+	read, _, readOK := count(all, u.CacheRead)
+	write, _, writeOK := count(all, u.CacheWrite)
+	hidden, _, hiddenOK := count(all, u.Reasoning)
+	if !complete || !hasIn || !hasOut || !inOK || !outOK || !readOK || !writeOK || !hiddenOK {
+		return out
+	}
+	if u.CachedInInput {
+		in = max(0, in-read-write)
+	}
+	out.usage = &model.Usage{Input: in, Output: written, CacheRead: read, CacheWrite: write, Reasoning: min(hidden, written)}
+	return out
+}
+
+// The sum is at most model.MaxTokens; ok is false if something is not a count.
+func count(all, path string) (sum int64, found, ok bool) {
+	if path == "" {
+		return 0, false, true
+	}
+	for v := range leaves(gjson.Get(all, path)) {
+		if v.Type == gjson.Null {
+			continue
+		}
+		n, isCount := model.ParseCount(v.Raw)
+		if sum, found = sum+n, true; v.Type != gjson.Number || !isCount || sum > model.MaxTokens {
+			return 0, true, false
+		}
+	}
+	return sum, found, true
+}
+
+// leaves yields a value, or those in a list of lists.
+func leaves(v gjson.Result) func(yield func(gjson.Result) bool) {
+	return func(yield func(gjson.Result) bool) {
+		more := true
+		var walk func(gjson.Result)
+		walk = func(v gjson.Result) {
+			if !v.IsArray() {
+				more = more && (!v.Exists() || yield(v))
+				return
+			}
+			v.ForEach(func(_, element gjson.Result) bool {
+				walk(element)
+				return more
+			})
+		}
+		walk(v)
+	}
+}
+
+// maxWasted limits the cost of reading hostile output: bytes read in failed attempts to decode a document.
+const maxWasted = 4 * maxStdout
+
+// A document may have several lines. If it cannot be decoded, its first line is ignored.
+func documents(out []byte) string {
+	var all []string
+	for wasted := 0; len(out) > 0; _, out, _ = bytes.Cut(out, []byte("\n")) {
+		if out[0] != '{' && out[0] != '[' {
+			continue
+		}
+		text := out
+		if wasted > maxWasted {
+			text, _, _ = bytes.Cut(out, []byte("\n"))
+		}
+		var raw json.RawMessage
+		from := bytes.NewReader(text)
+		d := json.NewDecoder(from)
+		if d.Decode(&raw) != nil {
+			wasted += len(text) - from.Len()
+			continue
+		}
+		out = out[d.InputOffset():]
+		doc := string(raw)
+		if raw[0] == '[' {
+			doc = strings.TrimSpace(doc[1 : len(doc)-1])
+		}
+		if doc != "" {
+			all = append(all, doc)
+		}
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
