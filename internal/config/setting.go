@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"hone/internal/lazyregexp"
 )
 
 // Row is a setting: what users can write, where, and what is said about it.
@@ -279,25 +281,10 @@ func (g given) Set(text string) error {
 // a glob. Blanks around entries do not count.
 type list struct{ pflag.Value }
 
+var listEntry = lazyregexp.New(`(?:\\.|\{(?:[^{}]|\{[^{}]*\})*\}|[^,])+`)
+
 func (l list) Set(text string) error {
-	var depth, start int
-	var entries []string
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-		case c == '{':
-			depth++
-		case c == '}':
-			depth = max(0, depth-1)
-		case c == ',' && depth == 0:
-			entries, start = append(entries, text[start:i]), i+1
-		}
-	}
-	if text != "" {
-		entries = append(entries, text[start:])
-	}
-	for _, entry := range entries {
+	for _, entry := range listEntry.FindAllString(text, -1) {
 		if err := l.Value.(pflag.SliceValue).Append(strings.TrimSpace(entry)); err != nil {
 			return err
 		}
@@ -352,28 +339,26 @@ func FlagProblem(fs *pflag.FlagSet) (problem, hint string) {
 		if problem != "" || rule == nil || slices.Contains([]string{"", "models", "url"}, rule[0]) || isSetting && text == "" {
 			return // models and addresses are checked where they are resolved
 		}
-		r, ok := &Row{Valid: rule[0], standard: text}, true
+		r, v := &Row{Valid: rule[0], standard: text}, any(text)
 		switch kind := f.Value.Type(); {
 		case strings.HasPrefix(rule[0], "size"):
 			r.standard = int64(0)
-			_, ok = r.convert(text)
 		case strings.HasPrefix(kind, "int"):
-			r.standard, _ = strconv.ParseInt(text, 10, 64)
+			n, _ := strconv.ParseInt(text, 10, 64)
+			r.standard, v = n, n
 		case kind == "float64":
-			r.standard, _ = strconv.ParseFloat(text, 64)
+			x, _ := strconv.ParseFloat(text, 64)
+			r.standard, v = x, x
 		case kind == "duration":
-			r.standard, _ = time.ParseDuration(text)
+			r.standard = time.Duration(0)
 		case kind == "stringSlice":
 			list, _ := fs.GetStringSlice(f.Name)
 			if len(list) == 0 { // an empty list would lift what the file says
 				list = []string{""}
 			}
-			r.standard = list
+			r.standard, v = list, list
 		}
-		if problem, hint = r.problem(r.standard); !ok {
-			problem, hint = r.expected()
-			problem = fmt.Sprintf("%q is not %s", text, problem)
-		}
+		_, problem, hint = r.check(v)
 		if problem != "" {
 			problem = fmt.Sprintf("--%s: %s", f.Name, problem)
 		}
