@@ -218,49 +218,41 @@ func (r *Row) defaultIn(loop string) any {
 // beside the loop itself, such as prompt, has only the rows that name it.
 func AddFlags(fs *pflag.FlagSet, v Values, loop, command string) {
 	for _, r := range table {
-		switch {
-		case r.Flag == "", command != loop && !hasWord(r.Also, command), loop != "" && !r.has(loop):
-		default:
-			r.addFlag(fs, v, command)
+		if r.Flag == "" || command != loop && !hasWord(r.Also, command) || loop != "" && !r.has(loop) {
+			continue
 		}
-	}
-}
-
-func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
-	long, short, _ := strings.Cut(r.Flag, ",")
-	var p any
-	switch r.standard.(type) {
-	case string:
-		p = fs.StringP(long, short, "", "")
-	case bool:
-		p = fs.BoolP(long, short, false, "")
-	case int:
-		p = fs.IntP(long, short, 0, "")
-	case int64:
-		p = fs.Int64P(long, short, 0, "")
-	case float64:
-		p = fs.Float64P(long, short, 0, "")
-	case time.Duration:
-		p = fs.DurationP(long, short, 0, "")
-	case []string:
-		p = fs.StringSliceP(long, short, nil, "")
-	}
-	f := fs.Lookup(long)
-	if r.isList() {
-		f.Value = list{f.Value}
-	}
-	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
-	if r.Bare != "" {
-		f.NoOptDefVal = r.Bare
-	}
-	SetRule(fs, r.Valid, long)
-	section, _, _ := strings.Cut(r.Key, ".")
-	SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
-	f.Value = given{f.Value, func() {
-		if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
-			delete(v, r.Name)
+		long, short, _ := strings.Cut(r.Flag, ",")
+		var p any
+		switch r.standard.(type) {
+		case string:
+			p = fs.StringP(long, short, "", "")
+		case bool:
+			p = fs.BoolP(long, short, false, "")
+		case int:
+			p = fs.IntP(long, short, 0, "")
+		case int64:
+			p = fs.Int64P(long, short, 0, "")
+		case float64:
+			p = fs.Float64P(long, short, 0, "")
+		case time.Duration:
+			p = fs.DurationP(long, short, 0, "")
+		case []string:
+			p = fs.StringSliceP(long, short, nil, "")
 		}
-	}}
+		f := fs.Lookup(long)
+		if r.isList() {
+			f.Value = list{f.Value}
+		}
+		f.Usage, f.DefValue, f.NoOptDefVal = r.help(command)+r.defaultText(command, false), "", cmp.Or(r.Bare, f.NoOptDefVal)
+		SetRule(fs, r.Valid, long)
+		section, _, _ := strings.Cut(r.Key, ".")
+		SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
+		f.Value = given{f.Value, func() {
+			if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
+				delete(v, r.Name)
+			}
+		}}
+	}
 }
 
 // given is the value of a flag that notes when it was given. An empty text is as none.
