@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 
 	"hone/history"
+	"hone/internal/reply"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -179,7 +181,6 @@ func (r *Run) AskUser(ctx context.Context, asks string) error {
 	return err
 }
 
-// answer records the answer to a question that names no contents.
 func (r *Run) answer(ctx context.Context, q Question, do func(context.Context) (Answer, error)) (Answer, error) {
 	return step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil }, do))
 }
@@ -303,4 +304,117 @@ func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error 
 		}
 	}
 	return nil
+}
+
+// Human answers questions about changes that need an approval. In a Run without
+// one, questions are pending (ruling G2).
+type Human interface {
+	// Ask asks one question. If no user can be asked now, the answer is By
+	// [history.NoUser], and the question is pending. If the error is
+	// [ErrPending] the user leaves the question open: the run stops as blocked,
+	// and asks again when it is resumed. Any other error stops the run too.
+	//
+	// If the answer has Contents, the user has edited the proposed file, and the
+	// next question asks about these contents. If the question Asks, the answer's Text counts.
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// ErrPending means that there is no answer yet.
+var ErrPending = errors.New("the question stays open")
+
+// The questions to a [Human], and its answers.
+type (
+	Question = history.Question
+	Answer   = history.Answer
+)
+
+// byFlag is who answers for a user who has said in advance what to do with all changes.
+const byFlag = "flag"
+
+// Always is a Human that approves everything, for a user who has said so in
+// advance.
+type Always struct {
+	// Others answers the questions for which nothing can be said in advance: about what
+	// judges the work, and what the model asks; nil leaves them open.
+	Others Human
+}
+
+// Ask approves.
+func (a Always) Ask(ctx context.Context, q Question) (Answer, error) {
+	if !q.InAdvance() {
+		return askOther(ctx, a.Others, q)
+	}
+	return Answer{Approved: true, By: byFlag}, nil
+}
+
+// Never is a Human that declines everything, for a user who has said so in
+// advance.
+type Never struct {
+	Others Human // as in Always
+}
+
+// Ask declines.
+func (n Never) Ask(ctx context.Context, q Question) (Answer, error) {
+	if !q.InAdvance() {
+		return askOther(ctx, n.Others, q)
+	}
+	return Answer{By: byFlag}, nil
+}
+
+func askOther(ctx context.Context, h Human, q Question) (Answer, error) {
+	if h == nil {
+		return Answer{By: history.NoUser}, nil
+	}
+	return h.Ask(ctx, q)
+}
+
+// Interpret returns a change as the model plainly meant it (ruling G15): with the line
+// ends that the files have. If there are faults, the change must not be applied, and
+// the round returns [check.Unusable] of them: they tell the model which contents or
+// paths cannot be meant, such as a file that is wholly a fence or a diff, and what to
+// send instead. A document, such as .md or .txt, may be wholly a fence, and test data
+// may be anything.
+func (r *Run) Interpret(ctx context.Context, ch workspace.Change) (workspace.Change, []string, error) {
+	meant := workspace.Change{Edits: slices.Clone(ch.Edits)}
+	judged, err := Step(ctx, r, "judge", ch, func(context.Context) (judgement, error) {
+		j := judgement{Styles: make([]reply.Style, len(ch.Edits))}
+		for i, e := range ch.Edits {
+			style, err := r.judgeEdit(e)
+			if j.Styles[i] = style; err != nil {
+				j.Faults = append(j.Faults, err.Error())
+			}
+		}
+		return j, nil
+	})
+	for i := range judged.Styles {
+		if e := &meant.Edits[i]; !e.Delete {
+			e.Content = judged.Styles[i].Apply(e.Content)
+		}
+	}
+	return meant, judged.Faults, err
+}
+
+type judgement struct {
+	Faults []string      `json:"faults,omitempty"`
+	Styles []reply.Style `json:"styles,omitempty"` // of the files before the change
+}
+
+// The rules decide about paths that cannot be read.
+func (r *Run) judgeEdit(e workspace.Edit) (reply.Style, error) {
+	old, _, err := r.Tree.Read(path.Clean(e.Path))
+	if err != nil {
+		old = nil
+		if err := r.Tree.CheckNew(e.Path); err != nil {
+			return reply.Style{}, err
+		}
+	}
+	if e.Delete {
+		return reply.Style{}, nil
+	}
+	if err := reply.CheckContent(e.Path, old, e.Content); err != nil {
+		return reply.Style{}, fmt.Errorf("%s: %w", e.Path, err)
+	}
+	style := reply.StyleOf(old)
+	style.CRLF = style.CRLF || old == nil && r.Tree.EndsInCRLF(path.Clean(e.Path))
+	return style, nil
 }

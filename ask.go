@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
+	"hone/check"
 	"hone/history"
+	"hone/internal/reply"
 	"hone/model"
 	"hone/model/paid"
 	"hone/tool"
@@ -90,8 +93,13 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	if err != nil {
 		return model.Reply{}, err
 	}
-	if last := r.lastAsked(role, r.at.Round-1); last != nil {
-		if err := m.follow(last.Payload.(history.Asked).Request); err != nil {
+	for e, last := range history.Of[history.Asked](r.Past().Events()) {
+		if last.Role == role.Name && e.Step.Round == r.at.Round-1 {
+			m.last = last.Request // the last of several is followed
+		}
+	}
+	if m.last != "" {
+		if m.sent, err = history.ReadWholeRequest(m.last, r.Journal.Home().Get); err != nil {
 			return model.Reply{}, err
 		}
 	}
@@ -131,13 +139,6 @@ func (r *Run) recorded(role Role) (*recorded, error) {
 	}
 	return &recorded{r: r, role: role, paid: paid.Model{Account: r.Account(), Role: role.Name, Round: r.at.Round,
 		Candidates: append([]Candidate{role.ownModel()}, role.Fallbacks...), Context: role.Context}}, nil
-}
-
-// follow notes an earlier request, which the next one may repeat.
-func (m *recorded) follow(object string) (err error) {
-	m.last = object
-	m.sent, err = history.ReadWholeRequest(object, m.r.Journal.Home().Get)
-	return err
 }
 
 // encode returns the next request as it is recorded and sent. It must not change after that.
@@ -225,4 +226,95 @@ func (role Role) Fits(bytes int64) error {
 		return nil
 	}
 	return &ContextError{Need: need, Limit: role.Context}
+}
+
+// Text returns a prompt: one message of the user, with one part for each text.
+func Text(texts ...string) []model.Message {
+	m := model.Message{Role: model.User}
+	for _, text := range texts {
+		m.Parts = append(m.Parts, model.Part{Text: text})
+	}
+	return []model.Message{m}
+}
+
+// UsableText returns the text of a reply to [Run.Ask], without the model's reasoning
+// and the empty lines after it. If the reply did not end normally, such as at its
+// output limit (ruling G3), or has no text, the round returns the findings instead,
+// which tell the model what to send. Otherwise they are nil.
+func UsableText(got model.Reply) (string, []check.Finding) {
+	if cause := reply.EndProblem(got); cause != "" {
+		return "", check.Unusable(cause + ".")
+	}
+	text := reply.Answer(got.Text(), nil)
+	if len(text) < len(got.Text()) {
+		text = strings.TrimLeft(text, "\r\n")
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", check.Unusable("it was empty.")
+	}
+	return text, nil
+}
+
+// Delegate lets a command-line agent (Role.Agent) work for one session, in which it uses its own
+// tools and may change the tree. The result has only its answer, and what it reports as used.
+//
+// To the engine a session is a command. If it was interrupted, the agent starts anew, and is
+// told so, with the files that changed. If the agent fails the error is a [*Stop], and a resumed
+// run starts the session anew.
+func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
+	defer r.startSession()()
+	r.at.Turn = 1
+	agent := paid.Session{Account: r.Account(), Role: role.Name, Candidate: role.ownModel()}
+	ask := func(ctx context.Context, sent []byte) (history.Replied, error) {
+		req := model.Request{Stream: r.Stream, Seq: r.Past().Replies()}
+		if err := json.Unmarshal(sent, &req); err != nil {
+			return history.Replied{}, err
+		}
+		reply, err := agent.Generate(ctx, req)
+		if err != nil {
+			return history.Replied{}, err
+		}
+		return r.storeReply(role.Name, role.Called, reply)
+	}
+	req := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
+	sent, err := r.encoded(req)
+	if err != nil {
+		return Conversation{}, err
+	}
+	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) { return ask(ctx, sent) })
+	session.models = true
+	begin := func(before history.Before) (any, error) {
+		name, err := r.Journal.Put(sent)
+		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Before: before}, err
+	}
+	got, _, err := once(ctx, r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
+		text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
+		last := messages[len(messages)-1]
+		// The last part is the instruction itself; see package model/agent.
+		last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})
+		req.Messages = append(slices.Clone(messages[:len(messages)-1]), last)
+		sent, err := r.encoded(req)
+		if err != nil {
+			return history.Replied{}, err
+		}
+		name, err := r.Journal.Put(sent)
+		if err != nil {
+			return history.Replied{}, err
+		}
+		got, err := ask(ctx, sent)
+		got.Request = name
+		return got, err
+	})
+	if err != nil {
+		return Conversation{}, err
+	}
+	reply, err := r.reply(got)
+	t := Conversation{Reply: reply, Ended: EndedAnswer, Turns: 1}
+	if got.Usage != nil {
+		t.Usage = *got.Usage
+	}
+	if !reply.Finish.Normal() {
+		t.Ended = EndedTurns
+	}
+	return t, err
 }

@@ -128,15 +128,8 @@ func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 }
 
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
-	judges, beyond, tools := restoredNotes(after.Restored)
-	if judges != "" {
-		result.Add("\n[" + judges + "; change the code, not what checks it]")
-	}
-	if beyond != "" {
-		result.Add("\n[" + beyond + "]")
-	}
-	if tools != "" {
-		result.Add("\n[" + tools + "; if the work needs the change, write the file with a tool: the user is asked]")
+	if text := putBackText(after.Restored); text != "" {
+		result.Add("\n[" + text + "]")
 	}
 	if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
 		result.Add(t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]"))
@@ -246,7 +239,6 @@ func (t *talk) read(ctx context.Context, group []*pendingCall) (err error) {
 	return nil
 }
 
-// shortAnswer is the size in bytes up to which an answer is sent again as it is.
 const shortAnswer = 400
 
 // It omits what the last result of the same call said (ruling S12), and the middle of a long text, which the model can read

@@ -2,9 +2,7 @@ package hone
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"hone/history"
 	"hone/workspace"
@@ -101,24 +99,18 @@ func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (s histor
 		return s, err
 	}
 	for _, p := range list {
-		one, tool := history.Restored{Path: p.Path}, r.Tree.ToolReason(p.Path)
+		why, tool := "with it the run would have changed more than "+plural(r.Limits.Lines, "line", "lines"), r.Tree.ToolReason(p.Path)
 		switch {
 		case r.keeps(p.Path):
+			why = "it is protected, because it is part of the check; the code is to be changed"
 		case !r.Trust.mayChange(p.Path):
-			one.Why = r.Trust.outsideReason()
+			why = r.Trust.outsideReason()
 		case r.Trust.Tools && tool != "":
-			one.Why, one.Tools = tool, true
-		default:
-			one.Why = fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines"))
+			why = tool + "; an edit of it is put to the user, and tools = false in [guard] of .config/hone.toml allows it"
 		}
-		s.Restored = append(s.Restored, one)
+		s.Restored = append(s.Restored, history.Restored{Path: p.Path, Why: why})
 	}
-	judges, beyond, tools := restoredNotes(s.Restored)
-	if tools != "" {
-		tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
-	}
-	s.Said = strings.Join(slices.DeleteFunc([]string{judges, beyond, tools}, func(s string) bool { return s == "" }), "; ")
-	s.Outside = r.Past().UntoldChanges()
+	s.Said, s.Outside = putBackText(s.Restored), r.Past().UntoldChanges()
 	s.Manifest, s.Tree, err = r.storeManifest()
 	return s, err
 }
@@ -160,7 +152,6 @@ func (r *Run) putBack(ctx context.Context, list []workspace.Delta) (history.Snap
 	return history.Snapshot{Manifest: object, Tree: tree}, err
 }
 
-// begun returns the begin of the step of a name that was taken last.
 func (r *Run) begun(name string) history.Event {
 	id, _ := r.Taken(name)
 	begin, _ := r.Past().Begin(id)

@@ -127,8 +127,7 @@ func TestFailoverOfAnEscalation(t *testing.T) {
 	p.replays(t, dir)
 }
 
-// A kill at any point leaves the same models for the same rounds, also in a session that
-// another model began.
+// A kill at any point leaves the same models for the same rounds.
 func TestCrashAroundEscalation(t *testing.T) {
 	crashtest.Scene{
 		Replies:         []model.Reply{calls("look", `{"n":1}`), text("one"), text("two"), calls("look", `{"n":2}`), text("three")},
@@ -137,11 +136,7 @@ func TestCrashAroundEscalation(t *testing.T) {
 		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 			role := withEscalation(handy(until(3, m), echo()), m)
 			end := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-				text := fmt.Sprint("round ", r.Round())
-				_, ok, err := r.Continue(ctx, role, text)
-				if err == nil && !ok {
-					_, err = r.Talk(ctx, role, user(text))
-				}
+				_, err := r.Talk(ctx, role, user(fmt.Sprint("round ", r.Round())))
 				return nil, err
 			}, observe: o, set: func(r *hone.Run) {
 				r.Check = func(context.Context) ([]check.Finding, error) {

@@ -74,8 +74,8 @@ func house() []room {
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
-		{folder: "sandbox/prove/internal/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}},
-		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/prove/internal/stage"}},
+		{folder: "sandbox/prove/table/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}, test: true},
+		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "internal/reply", floor: 1, may: []string{"model"}},
 		{folder: "block", floor: 1, may: []string{"workspace/treepath", "internal/reply"}},
 		{folder: "tool/allow", floor: 0},
@@ -104,7 +104,7 @@ func house() []room {
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "tool/allow"}},
-		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
+		{folder: "loop/improve", floor: 5, may: []string{"tool", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0, may: []string{"sandbox"}},
@@ -324,8 +324,8 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/internal/stage/helper_linux.go",
-		"sandbox/workshop/gocache.go", "sandbox/internal/process/keeper_unix.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/prove_linux.go", "sandbox/prove/table/stage/helper_linux.go",
+		"sandbox/workshop/gocache.go", "sandbox/internal/process/tree_unix.go"}
 }
 
 // early is the one folder with a func init, because a helper is to start before the

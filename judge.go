@@ -231,11 +231,33 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
-	p, err := r.inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
+	p, err := r.inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) {
+		if known, ok := r.copiesOf(c.Tree); ok {
+			return known, nil
+		}
+		return r.checkCopies(ctx, changes)
+	})
 	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || first && round < r.Limits.MaxRounds() {
 		return p, err
 	}
 	return r.askAboutJudges(ctx, c, p, changes)
+}
+
+// copiesOf returns what the check last found in clean copies, if that was of this very tree, in this
+// process, and nothing was applied or answered since: a round that changes nothing costs no second proof.
+func (r *Run) copiesOf(tree string) (c history.Checked, ok bool) {
+	for _, e := range slices.Backward(r.Past().Events()) {
+		switch p := e.Payload.(type) {
+		case history.Applied, history.Answer, history.Resumed:
+			return c, false
+		case history.Checked:
+			if e.Step != nil && e.Step.Name == history.StepConfirm {
+				known := history.Checked{Findings: p.Findings, Lacks: p.Lacks, Judges: p.Judges}
+				return known, p.Tree == tree && !onlyBroken(p.Findings)
+			}
+		}
+	}
+	return c, false
 }
 
 func (r *Run) failedBefore() bool {
@@ -301,8 +323,8 @@ func (r *Run) judgesNote() (notes []check.Finding, err error) {
 	for _, e := range r.Past().Records(history.StepConfirm) {
 		c, _ := e.Payload.(history.Checked)
 		note(e.Event, "The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check reports what follows. "+
-			"If there is a right way without these changes, take them back and use it. If there is none, change nothing: the user is asked, and reads the diff and what you said last. "+
-			"Say only what that lacks: one sentence on why the changes are right, if you have not given it.", c.Judges)
+			"If there is a right way without these changes, take them back and use it. If there is none, change nothing, and say in one sentence why the changes are right: "+
+			"the user is asked, and reads the diff and your answer.", c.Judges)
 	}
 	for _, e := range r.Past().Records(askName) {
 		asked, err := result[judgesAsked](r, e.Event)
@@ -482,7 +504,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 		if len(failed.Lacks) > 0 {
 			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
 		}
-		if a.Words, err = r.closingWords(); err == nil {
+		if a.Words, err = r.lastWords(); err == nil {
 			a.Back, err = r.targets(changes)
 		}
 		return a, err

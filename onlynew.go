@@ -112,9 +112,6 @@ func (r *Run) noticeBaseline(c history.Checked) (err error) {
 	if c.Baseline != "" && c.Old > 0 {
 		err = r.Notice(plural(c.Old, "finding was", "findings were") + " there before the run, and will not count")
 	}
-	if p := r.Trust.Reported; p != nil && err == nil {
-		err = r.Notice(fmt.Sprintf("%s names %s; the check finds %d of them here", p.Name, plural(check.Count(p.Findings), "finding", "findings"), check.Count(check.BlockingOf(c.Findings))))
-	}
 	return err
 }
 

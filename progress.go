@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hone/check"
 	"hone/history"
@@ -66,7 +65,7 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 	}
 	text := fmt.Sprintf("The files and the findings are now exactly as they were %s: the changes since then have led back there. Do not repeat them; find another cause, or another solution.", at)
 	if s.ChangedNothing() {
-		text = "No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do, unless you have just said it: the user reads both replies."
+		text = "No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do."
 	}
 	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
@@ -93,7 +92,7 @@ func unusableInARow(states []State) int {
 // What was done before another model took over, or before the user told the model what it asked,
 // says nothing about what follows.
 func (r *Run) repeated(states []State) []State {
-	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= max(r.Past().Swapped(), r.Past().Told()) })
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= r.Past().Restarted() })
 }
 
 // A run is not stuck while a stronger model has yet to take over.
@@ -103,32 +102,6 @@ func (r *Run) stuck(states []State) bool {
 
 // hasStronger reports whether a role that was asked in the round has a stronger model left.
 func (r *Run) hasStronger() bool { return r.Past().Round(r.at.Round).Stronger }
-
-func repeatsNote(states []State) string {
-	var parts []string
-	for i := 0; i < len(states); i++ {
-		switch s := states[i]; {
-		case s.ChangedNothing():
-			first := s.Round
-			for i+1 < len(states) && states[i+1].ChangedNothing() && states[i+1].Round == states[i].Round+1 {
-				i++
-			}
-			text := fmt.Sprintf("round %d changed nothing", first)
-			if last := states[i].Round; last > first {
-				text = fmt.Sprintf("rounds %d to %d changed nothing", first, last)
-			}
-			parts = append(parts, text)
-		case s.Same != nil && *s.Same == 0:
-			parts = append(parts, fmt.Sprintf("round %d ended as the run began", s.Round))
-		case s.Same != nil:
-			parts = append(parts, fmt.Sprintf("round %d ended like round %d", s.Round, *s.Same))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, ", ") + ": the same tree with the same findings"
-}
 
 func blocking(s State) int { return check.Count(blockingOf(s)) }
 
@@ -214,9 +187,6 @@ func (r *Run) addNotes(end *End, states []State) {
 	end.Notes = append(end.Notes, r.Past().ModelChanges()...)
 	if c, ok, _ := r.cutShort(r.Past().LastRound(), ""); ok && end.Kind != KindDone {
 		end.Notes = append(end.Notes, "the last session was ended: "+c.Why)
-	}
-	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
-		end.Notes = append(end.Notes, note)
 	}
 	if first, seen := r.Past().FirstCheck(); r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
 		switch {
@@ -304,11 +274,6 @@ func (r *Run) anotherWay() Next {
 	}
 	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), notAllowed) {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
-	}
-	if read, ok := r.Past().Advised("tools"); ok {
-		other := next
-		read.Or = &other
-		next = read
 	}
 	return next
 }

@@ -62,16 +62,14 @@ func TestCircles(t *testing.T) {
 		told     []int // rounds that are told
 		patience int
 		rounds   int
-		note     string
 	}{
-		"two states by turns": {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2, 1}, told: []int{4}, rounds: 5,
-			note: "round 3 ended like round 1, round 4 ended like round 2, round 5 ended like round 1"},
-		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5, note: "round 3 ended like round 1"},
-		"patience":              {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2}, told: []int{4}, patience: 2, rounds: 4, note: "round 3"},
+		"two states by turns":   {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2, 1}, told: []int{4}, rounds: 5},
+		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5},
+		"patience":              {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2}, told: []int{4}, patience: 2, rounds: 4},
 		"progress":              {writes: []string{"A", "B", "C", "D", "E"}, same: []int{0, 0, 0, 0, 0}, rounds: 5},
 		"nothing is readable":   {writes: []string{"A", "", "", "B", ""}, same: []int{0, 0, 0, 0, 0}, patience: 1, rounds: 5},
 		"nothing is changed":    {writes: []string{"A", "A", "B", "B", "B"}, same: []int{0, 1, 0, 3}, told: []int{3}, patience: 2, rounds: 4},
-		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended like round 1"},
+		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
@@ -99,9 +97,6 @@ func TestCircles(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.told, told); diff != "" {
 				t.Errorf("rounds that were told (-want +got):\n%s", diff)
-			}
-			if notes := strings.Join(end.Notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
-				t.Errorf("notes: %s", notes)
 			}
 			p.replays(t, dir)
 		})
@@ -248,7 +243,7 @@ func TestToolIsToldWhatWasPutBack(t *testing.T) {
 		return nil, err
 	}, set: protects}.end(t, dir)
 	last := m.requests[1].Messages
-	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "were restored: tests/a") {
+	if got := last[len(last)-1].Parts[0].Result.Text; !strings.HasPrefix(got, "ran\n") || !strings.Contains(got, "was put back: tests/a (it is protected") {
 		t.Errorf("the model was told %q", got)
 	}
 }

@@ -1,7 +1,6 @@
 package hone
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -17,9 +17,9 @@ import (
 // An edit of a file that Trust keeps (see judge.go) needs approval, and a command's changes
 // to such files are undone.
 //
-// The same holds for files that the user's own tools run or believe, if Trust.Tools is set, and
-// for what is beyond the limits of scope.go, which an edit never changes. There only the
-// changes of a model's commands are undone: the check is the user's own program, and may be
+// The same holds for files that the user's own tools run or believe, if Trust.Tools is set. An
+// edit never changes what Trust.Only does not name, or more lines than Limits.Lines. There only
+// the changes of a model's commands are undone: the check is the user's own program, and may be
 // meant to write such files.
 
 // before is the manifest before a model's command; nil if there was none. Of what that changed undo accepts what is undone
@@ -68,45 +68,121 @@ func (r *Run) restoreProtected(ctx context.Context, list []workspace.Delta) ([]s
 	return done, r.snapshot(ctx)
 }
 
-func restoredNotes(changed []history.Restored) (judges, beyond, tools string) {
-	var judging, reasons []string
-	others := map[string][]string{} // by reason
-	for _, one := range changed {
-		switch name := treepath.Display(one.Path); {
-		case one.Why == "":
-			judging = append(judging, one.Path)
-		case one.Tools:
-			reasons = append(reasons, fmt.Sprintf("%s (%s)", name, one.Why))
-		default:
-			others[one.Why] = append(others[one.Why], name)
-		}
-	}
-	if len(judging) > 0 {
-		judges = "protected files that a command changed were restored: " + strings.Join(judging, ", ")
+// putBackText says what was put back after a command, and why, for the user and for the model;
+// empty if nothing was.
+func putBackText(list []history.Restored) string {
+	paths := map[string][]string{} // by reason
+	for _, one := range list {
+		paths[one.Why] = append(paths[one.Why], treepath.Display(one.Path))
 	}
 	var texts []string
-	for _, why := range slices.Sorted(maps.Keys(others)) {
-		texts = append(texts, fmt.Sprintf("what a command changed was put back: %s (%s)", listed(others[why]), why))
+	for _, why := range slices.Sorted(maps.Keys(paths)) {
+		texts = append(texts, fmt.Sprintf("%s (%s)", listed(paths[why]), why))
 	}
-	if len(reasons) > 0 {
-		tools = "files of the user's own tools that a command changed were put back: " + strings.Join(reasons, ", ")
+	if len(texts) == 0 {
+		return ""
 	}
-	return judges, strings.Join(texts, "; "), tools
+	return "what a command changed was put back: " + strings.Join(texts, "; ")
 }
 
-func (r *Run) protectFindings(round int) []check.Finding {
-	changed := slices.Clone(r.Past().Round(round).Restored)
-	slices.SortFunc(changed, func(a, b history.Restored) int { return cmp.Compare(a.Path, b.Path) })
+// putBackFindings tell the next round, whoever works in it.
+func (r *Run) putBackFindings(round int) []check.Finding {
 	var findings []check.Finding
-	for _, one := range slices.CompactFunc(changed, func(a, b history.Restored) bool { return a.Path == b.Path }) {
-		text := "A command changed this file, which is protected because it is part of the check; it was restored. Change the code, not the check."
-		if one.Why != "" {
-			text = "A command changed this file, and the change was undone, because " + one.Why + "."
-			if one.Tools {
-				text += " If you need the change, edit the file; hone asks the user to approve it."
-			}
+	for _, one := range r.Past().Round(round).Restored {
+		f := check.Finding{Source: "protect", File: one.Path, Advisory: true, Text: "A command changed this file, and the change was put back: " + one.Why + "."}
+		if !slices.ContainsFunc(findings, func(other check.Finding) bool { return other.File == f.File }) {
+			findings = append(findings, f)
 		}
-		findings = append(findings, check.Finding{Source: "protect", File: one.Path, Advisory: true, Text: text})
 	}
+	slices.SortFunc(findings, func(a, b check.Finding) int { return strings.Compare(a.File, b.File) })
 	return findings
+}
+
+func (t Trust) mayChange(path string) bool {
+	return len(t.Only) == 0 || treepath.CompileValid(t.Only, false).Match(path)
+}
+
+func (t Trust) outsideReason() string {
+	return "it is outside the paths that may be changed: " + strings.Join(t.Only, ", ")
+}
+
+// Of several edits the first ones use up the lines.
+func (r *Run) denyBeyond(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+	for i, v := range vs {
+		if v.Ruling != workspace.Deny && v.Ruling != workspace.Drop && !r.Trust.mayChange(v.Path) {
+			vs[i] = workspace.Verdict{Path: v.Path, Ruling: workspace.Deny, Reason: r.Trust.outsideReason()}
+		}
+	}
+	if r.Limits.Lines == 0 {
+		return nil
+	}
+	now, err := r.Manifest(ctx)
+	if err != nil {
+		return err
+	}
+	used, each, err := r.changedLines(now)
+	if err != nil {
+		return err
+	}
+	for i, v := range vs {
+		if v.Ruling != workspace.Allow && v.Ruling != workspace.Ask {
+			continue
+		}
+		was, _ := r.found.Entry(v.Path)
+		old, _, err := r.contentsOf(was)
+		if err != nil {
+			return err
+		}
+		more := lineCount(old, ch.Edits[i].Content) - each[v.Path]
+		if left := max(0, r.Limits.Lines-used); more > left {
+			vs[i] = workspace.Verdict{Path: v.Path, Ruling: workspace.Deny,
+				Reason: fmt.Sprintf("the run may change at most %s, added and removed ones together, and has %d left; this changes %d more", plural(r.Limits.Lines, "line", "lines"), left, more)}
+			continue
+		}
+		used += more
+	}
+	return nil
+}
+
+func lineCount(before, after []byte) int {
+	added, removed := render.Stat(before, after)
+	return added + removed
+}
+
+// changedLines returns how many lines a tree has that the run did not find, or lacks, in all and by file.
+func (r *Run) changedLines(m workspace.Manifest) (all int, each map[string]int, err error) {
+	each = map[string]int{}
+	for _, d := range r.changes(r.found, m) {
+		was, _, err := r.contentsOf(d.Before)
+		if err != nil {
+			return 0, nil, err
+		}
+		is, _, err := r.contentsOf(d.After)
+		if err != nil {
+			return 0, nil, err
+		}
+		each[d.Path] = lineCount(was, is)
+		all += each[d.Path]
+	}
+	return all, each, nil
+}
+
+// undoes returns which files are put back that a model's command has changed since a manifest, beside those that Trust keeps.
+// The newest manifest must be up to date.
+func (r *Run) undoes(before workspace.Manifest) (func(path string) bool, error) {
+	over := false
+	if r.Limits.Lines > 0 && before != nil {
+		was, _, err := r.changedLines(before)
+		if err != nil {
+			return nil, err
+		}
+		now, _, err := r.changedLines(r.last)
+		if err != nil {
+			return nil, err
+		}
+		over = now > max(was, r.Limits.Lines)
+	}
+	return func(path string) bool {
+		return over || !r.Trust.mayChange(path) || r.Trust.Tools && r.Tree.ToolReason(path) != ""
+	}, nil
 }

@@ -117,7 +117,6 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	return err
 }
 
-// begun reports whether a step of the loop began since the last decision.
 func (p *played) begun() bool {
 	for _, e := range p.events {
 		if e.Step != nil && e.Step.Session >= 0 {
@@ -127,7 +126,6 @@ func (p *played) begun() bool {
 	return false
 }
 
-// use notes that the loop has used the record of a step.
 func (p *played) use(record journal.Event) {
 	if record.Type == history.TypeReply && !p.used[*record.Step] {
 		p.requests++
@@ -171,7 +169,6 @@ func (p *played) missing(id journal.Identity) error {
 	return &journal.DivergedError{Recorded: other.Line(), Replayed: []byte("the step " + id.String())}
 }
 
-// same compares what the loop records now with what it recorded.
 func (p *played) same(record journal.Event, payload any) error {
 	p.use(record)
 	now, err := p.r.encoded(payload)

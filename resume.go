@@ -19,7 +19,7 @@ func (r *Run) resume(ctx context.Context) error {
 		if err := r.tell(history.TypeResume, history.Resumed{Limits: r.Limits, Outputs: r.Outputs}); err != nil {
 			return err
 		}
-		if object, _ := r.Past().Expected(); object != "" {
+		if object, _, certain := r.Past().NewestManifest(); certain && object != "" {
 			want, err := workspace.ReadManifest(object, r.Journal.Home().Get)
 			if err != nil {
 				return err

@@ -133,7 +133,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // short is why the budget did not pay for the rest of the round; nil if it did. If it is set the check always runs, because the
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
+	findings = check.Bound(joinFindings(findings, r.putBackFindings(s.Round)))
 	blocked, done := check.Blocking(findings) && short == nil, false
 	var err error
 	switch {

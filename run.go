@@ -144,7 +144,6 @@ func (r *Run) Attempted(a history.Attempt) error { return r.tell(history.TypeAtt
 // called from any goroutine.
 func (r *Run) Served(s history.Served) error { return r.tell(history.TypeServer, s) }
 
-// tell records an event that belongs to no step.
 func (r *Run) tell(typ journal.Type, payload any) error {
 	_, err := r.append(journal.Entry{Type: typ, Payload: payload})
 	return err
@@ -167,4 +166,73 @@ func (r *Run) Advise(n Notice) error {
 		return nil
 	}
 	return r.tell(history.TypeNotice, n)
+}
+
+// What a caller gives to the engine and gets from it is in the journal too. All
+// events and their payloads are in package history.
+type (
+	Start    = history.Start    // given to [Run.Start]
+	State    = history.State    // returned by [Run.Next]
+	Decision = history.Decision // in a State
+	End      = history.End      // returned by [Run.Do]
+)
+
+// The decisions after a round.
+const (
+	AnotherRound = history.AnotherRound
+	Done         = history.Done
+	StopNow      = history.StopNow
+)
+
+// What the user can do after a run has ended; see [history.Next].
+type (
+	Next = history.Next
+	Verb = history.Verb
+	Flag = history.Flag
+
+	Notice = history.Notice // see [Run.Advise]
+	Stop   = history.Stop   // an error with which a run ends before it is done
+)
+
+// The verbs.
+const (
+	Resume = history.Resume
+	Show   = history.Show
+	Undo   = history.Undo
+	Take   = history.Take
+	Accept = history.Accept
+	Watch  = history.Watch
+	NewRun = history.NewRun
+	Doctor = history.Doctor
+	Runs   = history.Runs
+)
+
+const fixProgram = "install or fix what the check runs"
+
+func fixCheck(flags []Flag) Next {
+	return Next{First: fixProgram, Verb: Resume, Flags: flags,
+		Or: &Next{First: "choose another check", Verb: NewRun, Flags: []Flag{{Name: "check", Value: "COMMAND"}}}}
+}
+
+// Limits limit a run.
+type Limits = history.Limits
+
+// Bounds limit one session of a conversation (rulings S8, S11 and G11). They
+// end the session, never the run.
+type Bounds struct {
+	Turns   int `json:"turns"`    // maximum number of model calls; 0 means 30
+	Calls   int `json:"calls"`    // maximum number of tool calls that are run; 0 means 120
+	PerTurn int `json:"per_turn"` // maximum number of those in one reply; 0 means 10
+}
+
+// Resolved returns the bounds with the defaults in place of zeros.
+func (b Bounds) Resolved() Bounds {
+	return Bounds{Turns: orElse(b.Turns, 30), Calls: orElse(b.Calls, 120), PerTurn: orElse(b.PerTurn, 10)}
+}
+
+func orElse(n, standard int) int {
+	if n == 0 {
+		return standard
+	}
+	return n
 }

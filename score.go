@@ -41,7 +41,6 @@ func (r *Run) copies(back []workspace.Delta, do func(Copies) error) error {
 	})
 }
 
-// scored is its record.
 type scored struct {
 	Score    history.Score     `json:"score"`
 	Findings []check.Finding   `json:"findings,omitempty"` // of the check
@@ -187,7 +186,6 @@ func (r *Run) changesBack(manifest string) ([]workspace.Delta, error) {
 	return list, nil
 }
 
-// onTarget reports whether the best is as good as the user wants.
 func (r *Run) onTarget(s history.Score) bool {
 	return r.Metric.Target != nil && !s.Better(*r.Metric.Target, s.Best)
 }

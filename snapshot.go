@@ -14,7 +14,6 @@ import (
 	"hone/workspace/treepath"
 )
 
-// view is what a process knows of the tree.
 type view struct {
 	last      workspace.Manifest // the newest manifest
 	age       age                // what may have changed the tree since
@@ -100,7 +99,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 	if r.named == nil {
 		r.named = map[string]bool{}
 	}
-	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
+	m, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
 			large, r.named[e.Path] = append(large, e), true
 		}
@@ -109,11 +108,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 	if err == nil && len(large) > 0 {
 		err = r.Notice(largeNote(large, r.Largest))
 	}
-	if err != nil || stored < noticeBytes {
-		return m, err
-	}
-	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, list in .gitignore what undo need not restore "+
-		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
+	return m, err
 }
 
 // The contents of a file with a key are never stored (ruling G6). contents are nil if they were not read. A file that is too large
@@ -135,11 +130,6 @@ func (r *Run) isUnstored(e workspace.Entry, contents []byte) bool {
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
 
-// noticeBytes is how many bytes must be stored at once for the user to be told
-// about the space that they take.
-const noticeBytes = 256 << 20
-
-// maxNamed is how many files a notice names.
 const maxNamed = 3
 
 func largeNote(large workspace.Manifest, limit int64) string {
@@ -155,7 +145,6 @@ func largeNote(large workspace.Manifest, limit int64) string {
 		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
 }
 
-// readManifest returns a recorded manifest; nil without a name.
 func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	switch object {
 	case "":
@@ -166,10 +155,71 @@ func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
 
-// isOwn reports whether the loop itself writes a file for the user.
 func (r *Run) isOwn(path string) bool { return r.Own != nil && r.Own(path) }
 
 // changes leaves out the loop's own files.
 func (r *Run) changes(from, to workspace.Manifest) []workspace.Delta {
 	return slices.DeleteFunc(from.Diff(to), func(d workspace.Delta) bool { return r.isOwn(d.Path) })
+}
+
+// If the tree changes between two snapshots, and neither an edit nor a command of hone
+// explains it, the change is the user's (ruling G16). A change while a command or the check
+// runs counts as the command's, because hone cannot tell the two apart, unless walls keep
+// commands from the file.
+
+// The run left the newest recorded manifest with the edits since. If a command or a server was running since, only the files
+// that these cannot change are recorded.
+func (r *Run) recordOutside() error {
+	object, written, certain := r.Past().NewestManifest()
+	if object == "" || !certain && r.Reach == nil {
+		return nil
+	}
+	want, err := r.readManifest(object)
+	if err != nil {
+		return err
+	}
+	// A change is the user's if no edit explains it, or if the file has other contents now than the edit wrote. A file that a
+	// changed .gitignore may have revealed is not new.
+	var paths []string
+	deltas := want.Diff(r.last)
+	revealed := history.Revealed(r.Journal.Home(), deltas)
+	for _, d := range deltas {
+		_, edited := written[d.Path]
+		if !edited && (d.Op() != workspace.Added || !treepath.Match(revealed, d.Path)) {
+			paths = append(paths, d.Path)
+		}
+	}
+	for path, image := range written {
+		if !r.Tree.Holds(path, image) {
+			paths = append(paths, path)
+		}
+	}
+	paths = slices.DeleteFunc(paths, r.isOwn)
+	slices.Sort(paths)
+	if !certain {
+		paths = slices.DeleteFunc(paths, r.Reach)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	if object, _, err = r.storeManifest(); err != nil {
+		return err
+	}
+	return r.tell(history.TypeOutside, history.Outside{Paths: paths, Manifest: object})
+}
+
+// A snapshot must then record the user's change before an edit hides it.
+func (r *Run) unexpected(vs []workspace.Verdict) bool {
+	object, written, _ := r.Past().NewestManifest()
+	if object == "" || r.last == nil {
+		return false
+	}
+	return slices.ContainsFunc(vs, func(v workspace.Verdict) bool {
+		image, ok := written[v.Path]
+		if !ok {
+			e, _ := r.last.Entry(v.Path)
+			image.Digest = e.Digest
+		}
+		return v.Ruling != workspace.Deny && image.Digest != v.Before.Digest
+	})
 }

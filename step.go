@@ -82,7 +82,6 @@ type stepWork[T any] struct {
 	again func(context.Context) (T, error) // replaces do if a command was interrupted
 }
 
-// stepEntry is what the journal has of a step before it is done.
 type stepEntry struct {
 	event journal.Type // of its begin
 	name  string
@@ -142,7 +141,6 @@ func step[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, err error) {
 	return finish(r, p, v)
 }
 
-// stepPlace is where a step is in the journal.
 type stepPlace struct {
 	stepEntry
 	id     journal.Identity
@@ -260,7 +258,6 @@ func result[T any](r *Run, e journal.Event) (T, error) {
 	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
-// note records a step that does nothing, unless it is recorded already.
 func (r *Run) note(typ journal.Type, name string, payload any) error {
 	id := r.identify(name)
 	if record, ok := r.Past().Record(id); !ok {
@@ -383,7 +380,6 @@ func (r *Run) checkSpace() error {
 		Next: history.ResumeAfter("free some disk space, or delete old runs")}
 }
 
-// unrecorded is the error of an event that the journal does not accept.
 type unrecorded struct{ error }
 
 func (u unrecorded) Unwrap() error { return u.error }

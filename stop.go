@@ -121,7 +121,7 @@ func (r *Run) recordEnd(s State) (End, error) {
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
-	end.Said, _ = r.closingWords() // it may be what cannot be read that ended the run
+	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
 	for _, s := range r.Past().States() {
 		if s.Score != nil && s.Score.Kept {
 			end.Said = s.Score.Idea // later words are about what was taken back
@@ -230,10 +230,7 @@ func (r *Run) conclude(s *State, earlier []State, done bool, short *Stop) error 
 		}
 		halt(s, KindRounds, r.usedRounds(*s)+", "+left, next)
 	}
-	if s.Decision == AnotherRound && s.Same != nil {
-		err = r.Notice(repeatsNote([]State{*s}))
-	}
-	if s.Decision == AnotherRound && unusable > 1 && err == nil {
+	if s.Decision == AnotherRound && unusable > 1 {
 		err = r.Notice(unusableText(unusable))
 	}
 	r.waitForUser(s)
@@ -348,7 +345,6 @@ func (r *Run) waitForUser(s *State) {
 	halt(s, KindBlocked, why, next)
 }
 
-// maxListed limits how many files a line for the user names.
 const maxListed = 10
 
 func questionsText(open []Question) string {

@@ -63,63 +63,19 @@ const (
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
-	t, err := r.newTalk(role)
+	m, err := r.recorded(role)
 	if err != nil {
 		return Conversation{}, err
 	}
-	t.hold(slices.Clone(messages))
-	return t.converse(ctx)
-}
-
-func (r *Run) startSession() (end func()) {
-	at := r.at
-	r.sessions++
-	r.at.Session = r.sessions
-	return func() { r.at = at }
-}
-
-type talk struct {
-	Conversation
-	r       *Run
-	role    Role
-	specs   []model.Spec
-	model   *recorded
-	history []model.Message
-
-	final     string // why the next reply is the last one; empty if it is not
-	sent      int    // number of messages that the last request contains
-	prompts   int    // how often in a row the model was told that it had not answered
-	discarded int    // how many replies in a row did not end normally
-	failing   string // the calls and results of the last turn if all of them failed
-	failures  int    // how many turns in a row were like it
-
-	runCount int               // number of calls that were run
-	outputs  []string          // complete outputs of all calls
-	seen     map[string]string // digests of the files that the model was shown, by path
-	times    map[string]int    // how often each call was answered since the last change
-	told     map[string]string // what the last run of each command said, by the call's key
-	tree     string            // the digest of the tree after the last command; "" before the first
-}
-
-func (r *Run) newTalk(role Role) (*talk, error) {
-	m, err := r.recorded(role)
-	if err != nil {
-		return nil, err
-	}
 	m.role.Bounds = m.role.Bounds.Resolved()
-	t := &talk{r: r, role: m.role, model: m, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
+	t := &talk{r: r, role: m.role, model: m, history: slices.Clone(messages), seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
 	for _, one := range t.role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
-	return t, nil
-}
-
-// converse is the conversation itself: a turn is a request, its reply, and the calls in it.
-func (t *talk) converse(ctx context.Context) (Conversation, error) {
-	defer t.r.startSession()()
+	defer r.startSession()()
 	for t.Ended == "" {
 		t.Turns++
-		t.r.at.Turn, t.r.at.Call = t.Turns, 0
+		r.at.Turn, r.at.Call = t.Turns, 0
 		switch {
 		case t.runCount >= t.role.Bounds.Calls:
 			t.requestAnswer(EndedCalls, "Your tool calls are used up.")
@@ -170,6 +126,36 @@ func (t *talk) converse(ctx context.Context) (Conversation, error) {
 		}
 	}
 	return t.Conversation, nil
+}
+
+func (r *Run) startSession() (end func()) {
+	at := r.at
+	r.sessions++
+	r.at.Session = r.sessions
+	return func() { r.at = at }
+}
+
+type talk struct {
+	Conversation
+	r       *Run
+	role    Role
+	specs   []model.Spec
+	model   *recorded
+	history []model.Message
+
+	final     string // why the next reply is the last one; empty if it is not
+	sent      int    // number of messages that the last request contains
+	prompts   int    // how often in a row the model was told that it had not answered
+	discarded int    // how many replies in a row did not end normally
+	failing   string // the calls and results of the last turn if all of them failed
+	failures  int    // how many turns in a row were like it
+
+	runCount int               // number of calls that were run
+	outputs  []string          // complete outputs of all calls
+	seen     map[string]string // digests of the files that the model was shown, by path
+	times    map[string]int    // how often each call was answered since the last change
+	told     map[string]string // what the last run of each command said, by the call's key
+	tree     string            // the digest of the tree after the last command; "" before the first
 }
 
 func (t *talk) requestAnswer(ended, why string) {
@@ -265,7 +251,10 @@ func (t *talk) request(ctx context.Context, most int64) (model.Request, error) {
 	if err != nil || !over && !t.role.crowded(size) {
 		return req, err
 	}
-	goal := t.surplus(size)
+	goal := int64(0)
+	if t.role.crowded(size) {
+		goal = size - t.role.Context*4*4/10 // what is left fills two fifths of the context
+	}
 	if can := t.elideOutput(goal, false, false); over {
 		err = t.elide(ctx, max(size-most, goal), true)
 	} else if can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil) {
@@ -280,14 +269,12 @@ func (t *talk) request(ctx context.Context, most int64) (model.Request, error) {
 	return req, t.role.Fits(size)
 }
 
-// next returns the next request, and its size in bytes.
 func (t *talk) next() (req model.Request, size int64, err error) {
 	req = model.Request{System: t.role.System, Messages: t.history, Tools: t.specs, Reasoning: t.role.Reasoning}
 	b, err := t.model.encode(req)
 	return req, int64(len(b)), err
 }
 
-// hold sets the messages of the next request.
 func (t *talk) hold(messages []model.Message) { t.history, t.model.encoded = messages, nil }
 
 // A long conversation outgrows the model's context, or what the budget pays for.
@@ -301,14 +288,6 @@ func (role Role) crowded(bytes int64) bool {
 type elided struct {
 	Results int   `json:"results"` // number of results, the oldest first
 	Bytes   int64 `json:"bytes"`
-}
-
-// What is left fills two fifths of the context.
-func (t *talk) surplus(size int64) int64 {
-	if !t.role.crowded(size) {
-		return 0
-	}
-	return size - t.role.Context*4*4/10
 }
 
 // The oldest output goes first, and the last results only if all is set.

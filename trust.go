@@ -36,7 +36,7 @@ type Trust struct {
 	// Tools asks before a change to a file that the user's own tools run or believe, and
 	// puts back what a model's command changes there; see protect.go.
 	Tools bool
-	// Only are globs of the only files that may change; see scope.go. Nil means all.
+	// Only are globs of the only files that may change; see protect.go. Nil means all.
 	Only []string
 	// OnlyNew means that what the check finds before the first round does not count; see
 	// onlynew.go. Then it always runs there.

@@ -2,12 +2,10 @@ package hone
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"hone/history"
 	"hone/internal/reply"
-	"hone/journal"
 	"hone/model"
 )
 
@@ -15,7 +13,6 @@ import (
 // its next session begins (ruling G19). It often is the only text that says what is in the
 // way.
 
-// maxWords limits the characters of a model's last words.
 const maxWords = 800
 
 // lastReply returns what a role said last in a round, in one of its first sessions; without a
@@ -68,28 +65,6 @@ func (r *Run) lastWords() (string, error) {
 	return "", nil
 }
 
-// closingWords are the words of the last round. What a round said that changed nothing adds to
-// what the one before it said, which the model is not asked to say again.
-func (r *Run) closingWords() (string, error) {
-	text := ""
-	for round := r.Past().LastRound(); round > 0; round-- {
-		got, ok, err := r.lastReply(round, math.MaxInt, "")
-		if err != nil {
-			return "", err
-		}
-		if said := r.words(got); ok && !strings.Contains(text, said) {
-			if text != "" && len([]rune(said+text)) > 2*maxWords {
-				break
-			}
-			text = strings.TrimSpace(said + " " + text)
-		}
-		if _, paths, err := r.changedIn(round); err != nil || text != "" && len(paths) > 0 {
-			return text, err
-		}
-	}
-	return text, nil
-}
-
 // LastSession tells a role what its last session did and how it ended, if it had one in this
 // round or in the one before; empty if it had none. If it may have had one in this round,
 // LastSession must be called within a step.
@@ -103,16 +78,21 @@ func (r *Run) LastSession(role Role) (string, error) {
 	if !ok {
 		return "", err
 	}
-	back, paths, err := r.changedIn(round)
+	deltas, err := r.Past().Changes(round, r.Journal.Home().Get)
 	if err != nil {
 		return "", err
 	}
-	text := "Your last session changed nothing"
-	if back = role.visiblePaths(back); len(back) > 0 {
-		text = "hone took back what you had changed in " + listed(back) + ": the user has not allowed it. Apart from that, your last session changed nothing"
+	var paths []string
+	for _, d := range deltas {
+		if !r.isOwn(d.Path) {
+			paths = append(paths, d.Path)
+		}
 	}
+	text := "Your last session changed "
 	if paths = role.visiblePaths(paths); len(paths) > 0 {
-		text = strings.TrimSuffix(text, "nothing") + listed(paths)
+		text += listed(paths)
+	} else {
+		text += "nothing"
 	}
 	if cut, ok, err := r.cutShort(round, role.Name); ok || err != nil {
 		return text + ", and was ended, because " + cut.Why + ".", err
@@ -123,47 +103,8 @@ func (r *Run) LastSession(role Role) (string, error) {
 	return text + ", and said nothing.", nil
 }
 
-// changedIn returns the files that a round changed, without the loop's own, and apart those that
-// hone took back because the user has not allowed the change.
-func (r *Run) changedIn(round int) (back, paths []string, err error) {
-	deltas, err := r.Past().Changes(round, r.Journal.Home().Get)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range r.Past().Records(askName) {
-		if e.Step.Round == round {
-			asked, err := result[judgesAsked](r, e.Event)
-			if err != nil {
-				return nil, nil, err
-			}
-			back = append(back, asked.paths()...)
-		}
-	}
-	if len(back) > 0 {
-		// The user may have answered since: what counts is the answer when the next round opened.
-		events := r.Journal.Events()
-		if i := slices.IndexFunc(events, func(e journal.Event) bool { return e.Step != nil && e.Step.Round > round }); i >= 0 {
-			events = events[:i]
-		}
-		then := history.Read(events)
-		refused := then.DeclinedPaths()
-		for _, q := range then.Pending() {
-			refused = append(refused, q.Path)
-		}
-		back = slices.DeleteFunc(back, func(path string) bool { return !slices.Contains(refused, path) })
-	}
-	for _, d := range deltas {
-		if (r.Own == nil || !r.Own(d.Path)) && !slices.Contains(back, d.Path) {
-			paths = append(paths, d.Path)
-		}
-	}
-	return back, paths, nil
-}
-
-// stepCutShort ends a session that brings nothing.
 const stepCutShort = "cut short"
 
-// cutShort is the record of a session that was ended because it brought nothing.
 type cutShort struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`

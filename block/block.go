@@ -17,9 +17,7 @@
 //
 // A marker counts only alone on its line (ruling C3). White space around it and
 // after its three signs is ignored, and so are the case of "start" and "end"
-// and a byte order mark at the start. Lines end in "\n"; a carriage return
-// before it is white space. `^^^ src/main.rs`, an indented `^^^ end` and a last
-// line without newline are markers. A sentence that contains a marker is not
+// and a byte order mark at the start. A sentence that contains a marker is not
 // one, and neither is a sign repeated more than three times, as in compilers'
 // underlines and in rulers.
 //
@@ -32,9 +30,8 @@
 //
 // # Blocks
 //
-// Each kind of block is matched separately, ignoring the other kinds; then no
-// two blocks may overlap or nest. So a marker of any kind inside a block is a
-// problem, even in a file that documents this syntax: there is no escape, so
+// A block is closed by the next marker of its kind. A marker of another kind in it is
+// a problem, even in a file that documents this syntax: there is no escape, so
 // such a line must change or the file must be left alone. A block that is not
 // closed is one problem, and the blocks after it are still read.
 //
@@ -45,13 +42,14 @@
 //
 // A path is everything that follows "^^^", without backticks around it. This package
 // does not decide which paths are forbidden. A file called "end" or "delete" is
-// written as `^^^./end`.
-//
-// A file is deleted by its path and "^^^delete", with nothing between; a "^^^end"
-// after that is ignored.
+// written as `^^^./end`. A file is deleted by its path and "^^^delete", with nothing
+// between; a "^^^end" after that is ignored.
 package block
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Reply is the content of a model's reply, each kind in the order of the reply.
 // The zero Reply is empty.
@@ -89,4 +87,42 @@ func (p Problem) String() string {
 		return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 	}
 	return fmt.Sprintf("line %d: %s %s", p.Line, p.Marker, p.Text)
+}
+
+// Format writes a reply: thoughts, debugging thoughts, files and $$$ blocks,
+// separated by empty lines and ending in a line break. The zero Reply is the
+// empty text. Format adds a missing final line break to a file. It does not
+// check whether Parse would read the same reply.
+func Format(r Reply) string {
+	var blocks []string
+	write := func(first, content, last string) {
+		blocks = append(blocks, first+"\n"+content+last+"\n")
+	}
+	say := func(k kind, texts []string) {
+		for _, s := range texts {
+			if s != "" {
+				s += "\n"
+			}
+			write(openings[k], s, closings[k])
+		}
+	}
+	say(thought, r.Thoughts)
+	say(debug, r.Debug)
+	for _, f := range r.Files {
+		mark := "^^^"
+		if strings.HasPrefix(f.Path, "^") {
+			mark += " " // with a fourth sign in a row the line would not be a marker
+		}
+		content := string(f.Content)
+		if content != "" && !strings.HasSuffix(content, "\n") {
+			content += "\n"
+		}
+		if f.Delete {
+			write(mark+f.Path, "", "^^^delete")
+		} else {
+			write(mark+f.Path, content, closings[file])
+		}
+	}
+	say(done, r.Done)
+	return strings.Join(blocks, "\n")
 }

@@ -44,7 +44,7 @@ func checkProblems(t *testing.T, text string, problems []Problem) {
 			t.Errorf("%v: the line is not a marker: %q", p, lines[p.Line-1])
 		}
 	}
-	if len(problems) > maxProblems+1 {
+	if len(problems) > maxProblems+2 {
 		t.Errorf("%d problems", len(problems))
 	}
 }

@@ -74,11 +74,11 @@ func plain(lines []string) bool {
 			if k == done {
 				reasons++
 			}
-			if k == file && paths[clean(pathOf(line))] {
+			if k == file && paths[clean(marker{text: line}.word())] {
 				return false
 			}
 			if k == file {
-				paths[clean(pathOf(line))] = true
+				paths[clean(marker{text: line}.word())] = true
 			}
 		default:
 			return false

@@ -3,10 +3,114 @@ package block
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"hone/internal/reply"
 	"hone/workspace/treepath"
 )
+
+type kind uint8
+
+const (
+	thought kind = iota
+	debug
+	file
+	done
+	kinds // their number
+)
+
+// signs has the sign of each kind; three of them make a marker.
+const signs = "&%^$"
+
+var (
+	openings = [kinds]string{thought: "&&&start", debug: "%%%start", file: "^^^ and the file's path", done: "$$$start"}
+	closings = [kinds]string{thought: "&&&end", debug: "%%%end", file: "^^^end", done: "$$$end"}
+)
+
+type role uint8
+
+const (
+	text    role = iota // not a marker
+	opening             // opens a block
+	closing             // closes a block
+	slip                // probably meant as one of these
+)
+
+// marker is a line that is not text.
+type marker struct {
+	kind  kind
+	role  role
+	line  int    // from 1
+	start int    // offset of the line in the text
+	text  string // the line
+	next  int    // index of the next opening or closing of the kind; the number of markers if there is none
+	slip  int    // line of the first slip of the kind before that one; 0 if there is none
+}
+
+func classify(line string) (kind, role) {
+	s := strings.TrimSpace(line)
+	if len(s) < 3 || s[1] != s[0] || s[2] != s[0] || len(s) > 3 && s[3] == s[0] || strings.IndexByte(signs, s[0]) < 0 {
+		return 0, text
+	}
+	k, rest := kind(strings.IndexByte(signs, s[0])), strings.TrimSpace(s[3:])
+	const longest = 16 // of a slip's word
+	switch {
+	case strings.EqualFold(rest, "end"), k == file && strings.EqualFold(rest, "delete"):
+		return k, closing
+	case k == file && rest != "", strings.EqualFold(rest, "start"):
+		return k, opening
+	case len(rest) <= longest && strings.Trim(strings.ToLower(rest), "abcdefghijklmnopqrstuvwxyz") == "":
+		return k, slip
+	}
+	return 0, text
+}
+
+// word is what follows the signs: a file's path, or such as "end".
+func (m marker) word() string {
+	return reply.Unquoted(strings.TrimSpace(strings.TrimSpace(m.text)[3:]))
+}
+
+func (m marker) deletes() bool { return m.role == closing && strings.EqualFold(m.word(), "delete") }
+
+func (m marker) end() int { return m.start + len(m.text) }
+
+// String returns the line trimmed, shortened, and escaped if it contains anything unprintable.
+func (m marker) String() string {
+	const longest = 120
+	s := strings.TrimSpace(m.text)
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strings.Trim(strconv.Quote(s), `"`)
+	}
+	return s
+}
+
+func markersOf(text string) []marker {
+	var all []marker
+	at, number := 0, 0
+	for line := range strings.Lines(text) {
+		number++
+		if k, r := classify(line); r != 0 {
+			all = append(all, marker{kind: k, role: r, line: number, start: at, text: line})
+		}
+		at += len(line)
+	}
+	var slips [kinds]int
+	next := [kinds]int{len(all), len(all), len(all), len(all)}
+	for i := len(all) - 1; i >= 0; i-- {
+		m := &all[i]
+		m.next, m.slip = next[m.kind], slips[m.kind]
+		if slips[m.kind] = m.line; m.role != slip {
+			next[m.kind], slips[m.kind] = i, 0
+		}
+	}
+	return all
+}
 
 // Parse reads a reply. It returns every block that is well formed, even if
 // another part of the reply is wrong (rulings C7 and C8), and all problems:
@@ -16,143 +120,149 @@ import (
 // A problem that only follows from another one is not reported. After the first
 // 50 problems one more states how many are omitted.
 func Parse(text string) (Reply, []Problem) {
-	p := &parser{text: strings.TrimPrefix(text, "\ufeff")}
-	p.scan()
-	p.checkMarkers()
-	r := p.collect()
-	return r, p.problems()
+	p := parser{text: strings.TrimPrefix(text, "\ufeff"), lines: map[string]int{}}
+	p.read()
+	problems := p.problems
+	switch {
+	case !p.tried[file] && !p.tried[done]:
+		problems = append([]Problem{{Text: "the reply has neither a file nor a $$$ block: write each file to change, complete, between ^^^ with its path and ^^^end, or explain between $$$start and $$$end why no file needs to change; each marker must be alone on its line"}}, problems...)
+	case p.opened[file] && p.opened[done]:
+		problems = append([]Problem{{Marker: "$$$", Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}, problems...)
+	}
+	if p.more > 0 {
+		problems = append(problems, Problem{Line: p.moreFrom, Text: fmt.Sprintf("and %d more problems from this line on", p.more)})
+	}
+	return p.reply, problems
 }
 
-// marker is a line that is not text.
-type marker struct {
-	kind  kind
-	role  role
-	line  int     // starts at 1
-	start int     // offset of the line in the text
-	mate  *marker // the closing of an opening or the opening of a closing; nil if there is none
-	under *marker // of an opening: the enclosing open block of the same kind; nil if there is none
-	slip  int     // of an opening: line of the first slip after it; 0 if there is none
-	// covered says that another opening of the kind lies between this opening
-	// and its closing, or the end of the reply.
-	covered bool
-	// reported says that a reported problem explains whatever else is wrong
-	// with the marker.
-	reported bool
-	// broken says that the block it opens overlaps another one.
-	broken bool
+// Spans returns the contents of the blocks of a text that are well formed, as offsets in order.
+func Spans(text string) [][2]int {
+	p := parser{text: text, lines: map[string]int{}}
+	p.read()
+	return p.spans
 }
 
 type parser struct {
-	text  string
-	marks []*marker
-
-	// last is the last marker of each kind that is open. While scanning it
-	// includes unmatched ones, while checking only matched ones.
-	last [kinds]*marker
-	// attempted has the kinds with any marker, hasBlock those with a block that
-	// is not inside another one.
-	attempted, hasBlock [kinds]bool
-
-	faults []fault
+	text     string
+	reply    Reply
+	spans    [][2]int
+	lines    map[string]int // of each path
+	tried    [kinds]bool    // there is a marker of the kind, except slips in blocks
+	opened   [kinds]bool    // there is an opening outside of other blocks
+	reported [kinds]int     // openings and slips that were reported: the same number of closings and slips follow from them
+	problems []Problem
+	more     int // problems that are only counted
+	moreFrom int // the line of the first of them
 }
 
-// Each kind is matched separately.
-func (p *parser) scan() {
-	start := 0
-	for number := 1; start < len(p.text); number++ {
-		line := p.lineAt(start)
-		if k, r := classify(line); r != text {
-			p.match(&marker{kind: k, role: r, line: number, start: start})
-		}
-		start += len(line)
-	}
-}
+// maxProblems is how many problems of a reply are reported individually.
+const maxProblems = 50
 
-func (p *parser) lineAt(start int) string {
-	rest := p.text[start:]
-	if i := strings.IndexByte(rest, '\n'); i >= 0 {
-		return rest[:i+1]
-	}
-	return rest
-}
-
-func (p *parser) display(m *marker) string { return displayLine(p.lineAt(m.start)) }
-
-func (p *parser) match(m *marker) {
-	top := p.last[m.kind]
-	inBlock := top != nil && top.role == opening
+// The text is only made for what is reported, so that a reply with an error in every line costs no more than reading it.
+func (p *parser) add(m marker, format string, args ...any) {
 	switch {
-	case p.endsDeletion(m):
+	case len(p.problems) < maxProblems:
+		p.problems = append(p.problems, Problem{Line: m.line, Marker: m.String(), Text: fmt.Sprintf(format, args...)})
 		return
-	case m.role == slip && inBlock:
-		if top.slip == 0 {
-			top.slip = m.line
-		}
-		return
-	case m.role == opening, m.role == slip && top == nil:
-		if inBlock { // an open slip is replaced: it cannot contain a block
-			m.under, top.covered = top, true
-		}
-		p.last[m.kind] = m
-	case top != nil:
-		m.mate, top.mate = top, m
-		p.last[m.kind] = top.under
+	case p.more == 0:
+		p.moreFrom = m.line
 	}
-	p.marks = append(p.marks, m)
+	p.more++
 }
 
-// After a deletion, ^^^end is ignored.
-func (p *parser) endsDeletion(m *marker) bool {
-	if len(p.marks) == 0 || m.kind != file || m.role != closing || p.last[file] != nil {
-		return false
-	}
-	before := p.marks[len(p.marks)-1]
-	line := p.lineAt(before.start)
-	return before.kind == file && before.mate != nil && deletes(line) && !deletes(p.lineAt(m.start)) &&
-		strings.TrimSpace(p.text[before.start+len(line):m.start]) == ""
-}
-
-// The blocks that are well formed.
-func (p *parser) collect() Reply {
-	var r Reply
-	lines := make(map[string]int) // of each path
-	for _, m := range p.marks {
-		if m.role != opening || m.mate == nil || m.broken {
-			continue
-		}
-		line := p.lineAt(m.start)
-		content := p.text[m.start+len(line) : m.mate.start]
-		said := strings.TrimRight(strings.TrimSuffix(content, "\n"), "\r")
-		switch m.kind {
-		case thought:
-			r.Thoughts = append(r.Thoughts, said)
-		case debug:
-			r.Debug = append(r.Debug, said)
-		case done:
-			r.Done = append(r.Done, said)
-		case file:
-			f := File{Path: pathOf(line), Delete: deletes(p.lineAt(m.mate.start))}
-			if f.Delete && strings.TrimSpace(content) != "" {
-				p.add(m.mate, func() string {
-					return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
-				})
-				continue
+func (p *parser) read() {
+	marks := markersOf(p.text)
+	for i := 0; i < len(marks); i++ {
+		m, k := marks[i], marks[i].kind
+		p.tried[k] = true
+		p.opened[k] = p.opened[k] || m.role == opening
+		switch {
+		case m.role == opening && m.next < len(marks) && marks[m.next].role == closing:
+			end := marks[m.next]
+			if inside := marks[i+1 : m.next]; p.isWhole(m, end, inside) {
+				p.take(m, end)
 			}
-			if content != "" && !f.Delete {
-				f.Content = []byte(content)
+			i = m.next
+			// After a deletion, ^^^end is ignored.
+			if end.deletes() && i+1 < len(marks) && marks[i+1].kind == file && marks[i+1].role == closing && !marks[i+1].deletes() &&
+				strings.TrimSpace(p.text[end.end():marks[i+1].start]) == "" {
+				i++
 			}
-			r.Files = append(r.Files, f)
-			cleaned := clean(f.Path)
-			if first, found := lines[cleaned]; found {
-				p.add(m, func() string {
-					return fmt.Sprintf("is the same file as in line %d; write each file once and complete", first)
-				})
+		case m.role == opening:
+			p.reported[k]++
+			slipped := ""
+			if m.slip > 0 {
+				slipped = fmt.Sprintf(" (line %d does not close it)", m.slip)
+			}
+			if m.next == len(marks) {
+				p.add(m, "is not closed%s; write %s alone on a line after its text", slipped, closings[k])
 			} else {
-				lines[cleaned] = m.line
+				p.add(m, "is not closed%s before line %d (%s) opens another; blocks must not nest: write %s alone on a line before that one", slipped, marks[m.next].line, marks[m.next], closings[k])
 			}
+		case p.reported[k] > 0:
+			p.reported[k]--
+		case m.role == closing:
+			p.add(m, "closes a block that was not opened; %s must be alone on a line before the text", openings[k])
+		case k == file:
+			p.reported[k]++
+			p.add(m, "names no file; write ^^^ and the file's path to open a block, or ^^^end to close it")
+		default:
+			p.reported[k]++
+			p.add(m, "is not a marker; write %s to open a block, or %s to close it", openings[k], closings[k])
 		}
 	}
-	return r
+}
+
+// isWhole reports whether there are no markers inside of a block, and reports those that there are.
+func (p *parser) isWhole(m, end marker, inside []marker) bool {
+	whole := true
+	for _, other := range inside {
+		switch k := other.kind; {
+		case other.role == slip:
+			continue
+		case other.role == closing && p.reported[k] > 0:
+			p.reported[k]--
+		default:
+			if p.tried[k] = true; other.role == opening {
+				p.reported[k]++
+			}
+			p.add(other, "is inside the block of lines %d to %d (%s); blocks must not nest or overlap, and their text must not contain marker lines: close that block first, or change the start of this line",
+				m.line, end.line, m)
+		}
+		whole = false
+	}
+	return whole
+}
+
+// take adds a block to the reply.
+func (p *parser) take(m, end marker) {
+	p.spans = append(p.spans, [2]int{m.end(), end.start})
+	content := p.text[m.end():end.start]
+	said := strings.TrimRight(strings.TrimSuffix(content, "\n"), "\r")
+	switch m.kind {
+	case thought:
+		p.reply.Thoughts = append(p.reply.Thoughts, said)
+	case debug:
+		p.reply.Debug = append(p.reply.Debug, said)
+	case done:
+		p.reply.Done = append(p.reply.Done, said)
+	case file:
+		f := File{Path: m.word(), Delete: end.deletes()}
+		if f.Delete && strings.TrimSpace(content) != "" {
+			p.add(end, "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file")
+			return
+		}
+		if content != "" && !f.Delete {
+			f.Content = []byte(content)
+		}
+		p.reply.Files = append(p.reply.Files, f)
+		cleaned := clean(f.Path)
+		if first, found := p.lines[cleaned]; found {
+			p.add(m, "is the same file as in line %d; write each file once and complete", first)
+		} else {
+			p.lines[cleaned] = m.line
+		}
+	}
 }
 
 // All paths that name the same file get the same spelling.
@@ -161,22 +271,4 @@ func clean(name string) string {
 		return cleaned
 	}
 	return path.Clean(name)
-}
-
-// Spans returns the parts of a text between the opening and the closing marker of
-// a block, if no other marker is between them, as offsets in order.
-func Spans(text string) [][2]int {
-	p := &parser{text: text}
-	p.scan()
-	var spans [][2]int
-	var before *marker
-	for _, m := range p.marks {
-		if m.role == closing && before != nil && m.mate == before && before.role == opening {
-			spans = append(spans, [2]int{before.start + len(p.lineAt(before.start)), m.start})
-		}
-		if m.role != slip {
-			before = m
-		}
-	}
-	return spans
 }

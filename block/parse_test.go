@@ -106,7 +106,7 @@ func TestMarkers(t *testing.T) {
 		{name: "three carets under code in a thought", text: "&&&start\nfoo bar\n    ^^^\n&&&end\n^^^a\n^^^end\n", want: block.Reply{Thoughts: []string{"foo bar\n    ^^^"}, Files: files("a", "")}},
 		{name: "slips in files and a real block later", text: "^^^a\n%%%\n^^^end\n%%%start\nx\n%%%end\n", want: block.Reply{Debug: []string{"x"}, Files: files("a", "%%%\n")}},
 		{name: "two signs, other signs", text: "&&start\n###start\n```\n^^^a\n^^^end\n", want: one("a", "")},
-		{name: "a carriage return alone is no line break", text: "^^^a\n^^^b\r^^^c\n^^^end\n^^^end\n", problems: []string{`2|^^^b\r^^^c|inside`}},
+		{name: "a carriage return alone is no line break", text: "^^^a\n^^^b\r^^^c\n^^^end\n^^^end\n", want: one("b\r^^^c", ""), problems: []string{"1|^^^a|before line 2"}},
 	})
 }
 
@@ -122,7 +122,7 @@ func TestPaths(t *testing.T) {
 		{name: "twice after cleaning", text: "^^^src/a\n^^^end\n^^^./src//a\n^^^end\n^^^src/./a\n^^^end\n", want: one("src/a", "", "./src//a", "", "src/./a", ""), problems: []string{"3|^^^./src//a|as in line 1", "5|^^^src/./a|as in line 1"}},
 		{name: "twice and refused", text: "^^^../x\n^^^end\n^^^a/../../x\n^^^end\n", want: one("../x", "", "a/../../x", ""), problems: []string{"3|^^^a/../../x|as in line 1"}},
 		{name: "twice, once as a directory", text: "^^^a\n^^^end\n^^^a/\n^^^end\n", want: one("a", "", "a/", ""), problems: []string{"3|^^^a/|as in line 1"}},
-		{name: "not told twice where a block is not closed", text: "^^^a\n1\n^^^a\n2\n^^^end\n", want: one("a", "2\n"), problems: []string{"3|^^^a|block of line 1 (^^^a) is closed"}},
+		{name: "not told twice where a block is not closed", text: "^^^a\n1\n^^^a\n2\n^^^end\n", want: one("a", "2\n"), problems: []string{"1|^^^a|before line 3 (^^^a) opens another"}},
 	})
 }
 
@@ -150,11 +150,11 @@ func TestUnclosed(t *testing.T) {
 			name: "before other blocks, which are read", text: "&&&start\nx\n^^^a\n1\n^^^end\n%%%start\ny\n%%%end\n",
 			want: block.Reply{Debug: []string{"y"}, Files: files("a", "1\n")}, problems: []string{"1|&&&start|not closed"},
 		},
-		{name: "before one of its kind", text: "^^^a\n1\n^^^b\n2\n^^^end\n", want: one("b", "2\n"), problems: []string{"3|^^^b|block of line 1 (^^^a) is closed; write ^^^end alone on a line before"}},
-		{name: "once for all that follow", text: "^^^a\n1\n^^^b\n2\n^^^end\n^^^c\n3\n^^^end\n", want: one("b", "2\n", "c", "3\n"), problems: []string{"3|^^^b|line 1"}},
-		{name: "none of three is closed", text: "^^^a\n^^^b\n^^^c\n", problems: []string{"2|^^^b|line 1", "3|^^^c|line 2", "3|^^^c|is not closed"}},
-		{name: "closed by a slip", text: "^^^a\nx\n^^^\n", problems: []string{"1|^^^a|not closed (line 3 does not close it)"}},
-		{name: "closed by a slip, before another", text: "^^^a\n^^^\n^^^b\n^^^end\n", want: one("b", ""), problems: []string{"3|^^^b|is closed (line 2 does not close it)"}},
+		{name: "before one of its kind", text: "^^^a\n1\n^^^b\n2\n^^^end\n", want: one("b", "2\n"), problems: []string{"1|^^^a|is not closed before line 3 (^^^b) opens another; blocks must not nest: write ^^^end alone on a line before"}},
+		{name: "once for all that follow", text: "^^^a\n1\n^^^b\n2\n^^^end\n^^^c\n3\n^^^end\n", want: one("b", "2\n", "c", "3\n"), problems: []string{"1|^^^a|line 3"}},
+		{name: "none of three is closed", text: "^^^a\n^^^b\n^^^c\n", problems: []string{"1|^^^a|line 2", "2|^^^b|line 3", "3|^^^c|is not closed; write"}},
+		{name: "closed by a slip", text: "^^^a\nx\n^^^\n", problems: []string{"1|^^^a|not closed (line 3 does not close it); write"}},
+		{name: "closed by a slip, before another", text: "^^^a\n^^^\n^^^b\n^^^end\n", want: one("b", ""), problems: []string{"1|^^^a|is not closed (line 2 does not close it) before line 3"}},
 		{name: "not opened", text: "^^^a\n^^^end\n&&&end\n", want: one("a", ""), problems: []string{"3|&&&end|not opened; &&&start must be alone"}},
 		{name: "a file that was not opened", text: "x\n^^^end\n", problems: []string{"2|^^^end|not opened; ^^^ and the file's path must"}},
 		{name: "closed twice", text: "^^^a\n^^^end\n^^^end\n", want: one("a", ""), problems: []string{"3|^^^end|not opened"}},
@@ -164,12 +164,12 @@ func TestUnclosed(t *testing.T) {
 
 func TestNested(t *testing.T) {
 	run(t, []row{
-		{name: "in its own kind", text: "&&&start\na\n&&&start\nb\n&&&end\nc\n&&&end\n^^^f\n^^^end\n", want: one("f", ""), problems: []string{"3|&&&start|inside the block of lines 1 to 7 (&&&start)"}},
-		{name: "a file in a file", text: "^^^doc.md\n^^^src/main.rs\nfn\n^^^end\n^^^end\n", problems: []string{"2|^^^src/main.rs|lines 1 to 5 (^^^doc.md)"}},
-		{name: "two files in a file", text: "^^^doc\n^^^a\n^^^end\n^^^b\n^^^end\n^^^end\n", problems: []string{"2|^^^a|lines 1 to 6", "4|^^^b|lines 1 to 6"}},
+		{name: "in its own kind", text: "&&&start\na\n&&&start\nb\n&&&end\nc\n&&&end\n^^^f\n^^^end\n", want: block.Reply{Thoughts: []string{"b"}, Files: files("f", "")}, problems: []string{"1|&&&start|before line 3"}},
+		{name: "a file in a file", text: "^^^doc.md\n^^^src/main.rs\nfn\n^^^end\n^^^end\n", want: one("src/main.rs", "fn\n"), problems: []string{"1|^^^doc.md|before line 2 (^^^src/main.rs)"}},
+		{name: "two files in a file", text: "^^^doc\n^^^a\n^^^end\n^^^b\n^^^end\n^^^end\n", want: one("a", "", "b", ""), problems: []string{"1|^^^doc|before line 2 (^^^a)"}},
 		{
-			name: "a file that documents all of it", text: "^^^doc.md\n&&&start\nx\n&&&end\n%%%start\n%%%end\n^^^src/main.rs\n^^^end\n$$$start\n$$$end\n^^^end\n",
-			problems: []string{"2|&&&start|lines 1 to 11", "5|%%%start|lines 1 to 11", "7|^^^src/main.rs|lines 1 to 11", "9|$$$start|lines 1 to 11"},
+			name: "a file that documents all of it", text: "^^^doc.md\n&&&start\nx\n&&&end\n%%%start\n%%%end\n$$$start\n$$$end\n^^^end\n",
+			problems: []string{"2|&&&start|lines 1 to 9", "5|%%%start|lines 1 to 9", "7|$$$start|lines 1 to 9"},
 		},
 		{name: "a closing of another kind", text: "^^^a\n%%%end\n^^^end\n", problems: []string{"2|%%%end|inside the block of lines 1 to 3 (^^^a)"}},
 		{name: "an opening of another kind", text: "^^^a\n&&&start\n^^^end\n", problems: []string{"2|&&&start|inside the block of lines 1 to 3 (^^^a)"}},
@@ -178,7 +178,7 @@ func TestNested(t *testing.T) {
 			want: block.Reply{Thoughts: []string{"x"}}, problems: []string{"2|&&&start|inside"},
 		},
 		{name: "overlapping", text: "&&&start\n^^^a\n&&&end\n^^^end\n", problems: []string{"2|^^^a|inside the block of lines 1 to 3 (&&&start)"}},
-		{name: "three deep", text: "^^^a\n&&&start\n%%%start\n%%%end\n&&&end\n^^^end\n", problems: []string{"2|&&&start|(^^^a)", "3|%%%start|(&&&start)"}},
+		{name: "three deep", text: "^^^a\n&&&start\n%%%start\n%%%end\n&&&end\n^^^end\n", problems: []string{"2|&&&start|(^^^a)", "3|%%%start|(^^^a)"}},
 		{
 			name: "one broken, the others read", text: "^^^a\n&&&start\n&&&end\n^^^end\n^^^b\ny\n^^^end\n&&&start\nx\n&&&end\n",
 			want: block.Reply{Thoughts: []string{"x"}, Files: files("b", "y\n")}, problems: []string{"2|&&&start|inside"},

@@ -172,29 +172,14 @@ func (b *Bank) Borrow(name string, c Claim) (Amount, bool) {
 	if c.OwnUsed() {
 		return Amount{}, false
 	}
-	return b.lend(name, amountOf(loan)), true
-}
-
-// BorrowTime lends what is free of the time, up to most, and nothing else. It returns false if nothing is free.
-func (b *Bank) BorrowTime(name string, most time.Duration) (Amount, bool) {
-	if b.Cap.Time > 0 {
-		most = min(most, b.Free().Time)
-	}
-	if most <= 0 {
-		return Amount{}, false
-	}
-	return b.lend(name, Amount{Time: most}), true
-}
-
-func (b *Bank) lend(name string, loan Amount) Amount {
 	if _, twice := b.Loans[name]; twice {
 		panic(fmt.Sprintf("group: %s borrows twice", name))
 	}
 	if b.Loans == nil {
 		b.Loans = map[string]Amount{}
 	}
-	b.Loans[name] = loan
-	return loan
+	b.Loans[name] = amountOf(loan)
+	return amountOf(loan), true
 }
 
 // OwnUsed reports whether a limit of the member's own is used up, or no loan can raise the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"hone/group"
 )
@@ -111,21 +110,4 @@ func stored(t *testing.T, b *group.Bank) *group.Bank {
 		t.Fatal(err)
 	}
 	return read
-}
-
-// TestTime lends work that is no run what is free of the time, and charges what it took.
-func TestTime(t *testing.T) {
-	took := func(time.Duration) error { time.Sleep(time.Millisecond); return nil }
-	for _, c := range []struct{ cap, spent, want time.Duration }{{0, time.Hour, time.Minute}, {time.Hour, 0, time.Minute}, {time.Hour, time.Hour - time.Second, time.Second}} {
-		g := group.Group{Bank: group.Bank{Cap: group.Amount{Tokens: 1, Time: c.cap}, Spent: group.Amount{Tokens: 1, Time: c.spent}}}
-		var got time.Duration
-		err := g.Time(t.Context(), "judge", time.Minute, func(limit time.Duration) error { got = limit; return took(limit) })
-		if err != nil || got != c.want || len(g.Bank.Loans) != 0 || g.Bank.Spent.Time < c.spent+time.Millisecond {
-			t.Errorf("%+v: lent %s, %v; %+v", c, got, err, g.Bank)
-		}
-	}
-	g := group.Group{Bank: group.Bank{Cap: group.Amount{Time: time.Second}, Spent: group.Amount{Time: time.Second}}}
-	if err := g.Time(t.Context(), "judge", time.Minute, took); err != group.ErrShort {
-		t.Errorf("without time: %v", err)
-	}
 }

@@ -96,51 +96,25 @@ func (g *Group) Short(m *Member, o Outcome) (short Parts) {
 	return short
 }
 
-// Time lends work that is no run, such as a judge's, what is free of the time, up to most, and charges the time that it takes. name
-// is that of no member that works. The error is ErrShort if nothing is free, or that of the context or of the work.
-func (g *Group) Time(ctx context.Context, name string, most time.Duration, work func(limit time.Duration) error) error {
-	loan, err := g.lent(ctx, func() (Amount, bool, error) {
-		loan, ok := g.Bank.BorrowTime(name, most)
-		return loan, ok, nil
-	})
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	err = work(loan.Time)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.repaid(name, Amount{Time: time.Since(start)})
-	return err
-}
-
-func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) {
-	return g.lent(ctx, func() (Amount, bool, error) {
-		c.Open = g.Width - len(g.Bank.Loans)
-		loan, ok := g.Bank.Borrow(m.Name, c)
-		if !ok || g.Lend == nil {
-			return loan, ok, nil
-		}
-		err := g.Lend(m, loan)
-		if err != nil {
-			delete(g.Bank.Loans, m.Name)
-		}
-		return loan, ok, err
-	})
-}
-
 // It waits until others have repaid, while there are others.
-func (g *Group) lent(ctx context.Context, borrow func() (Amount, bool, error)) (Amount, error) {
+func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) {
 	for {
 		g.mu.Lock()
-		loan, ok, err := borrow()
+		c.Open = g.Width - len(g.Bank.Loans)
+		loan, ok := g.Bank.Borrow(m.Name, c)
+		var err error
+		if ok && g.Lend != nil {
+			if err = g.Lend(m, loan); err != nil {
+				delete(g.Bank.Loans, m.Name)
+			}
+		}
 		if g.changed == nil {
 			g.changed = make(chan struct{})
 		}
 		changed, others := g.changed, len(g.Bank.Loans) > 0
 		g.mu.Unlock()
 		switch {
-		case ok || err != nil:
+		case ok:
 			return loan, err
 		case !others:
 			return loan, ErrShort
@@ -193,14 +167,10 @@ func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount
 			return after, err
 		}
 	}
-	g.repaid(m.Name, after.Used().Minus(o.Used()))
-	return after, err
-}
-
-func (g *Group) repaid(name string, spent Amount) {
-	g.Bank.Repay(name, spent)
+	g.Bank.Repay(m.Name, after.Used().Minus(o.Used()))
 	close(g.changed)
 	g.changed = make(chan struct{})
+	return after, err
 }
 
 // Outcome is what the journal of a member's run says.

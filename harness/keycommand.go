@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,9 +24,7 @@ type keySource struct {
 
 const (
 	// keyTimeout suffices for a vault. A command that asks the user to sign in is stopped.
-	keyTimeout = time.Minute
-	// earlyRenewal is how long before it expires a key is no longer used.
-	earlyRenewal = time.Minute
+	keyTimeout   = time.Minute
 	maxKeyOutput = 64 << 10
 )
 
@@ -43,7 +38,6 @@ type keyedModel struct {
 
 	mu      sync.Mutex
 	key     string
-	expires time.Time // zero if the command did not say
 	current model.Model
 }
 
@@ -113,10 +107,10 @@ func refusesKey(err error) bool {
 func (m *keyedModel) keyed(ctx context.Context, refused string) (model.Model, string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.key != "" && m.key != refused && (m.expires.IsZero() || time.Until(m.expires) > earlyRenewal) {
+	if m.key != "" && m.key != refused {
 		return m.current, m.key, nil
 	}
-	key, expires, err := m.run(ctx)
+	key, err := m.run(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -126,73 +120,31 @@ func (m *keyedModel) keyed(ctx context.Context, refused string) (model.Model, st
 			return nil, "", err
 		}
 	}
-	m.key, m.expires = key, expires
+	m.key = key
 	return m.current, key, nil
 }
 
-func (m *keyedModel) run(ctx context.Context) (key string, expires time.Time, err error) {
+// What it prints may be a secret, and so stays unseen, also in the error.
+func (m *keyedModel) run(ctx context.Context) (string, error) {
 	got, err := m.runner.Run(ctx, sandbox.Command{Argv: sandbox.Shell(m.line), Dir: m.dir, Env: sandbox.OwnEnviron(m.environ, m.dir), Timeout: keyTimeout, MaxOutput: maxKeyOutput})
-	why := ""
+	key, why := strings.TrimSpace(string(got.Stdout)), ""
 	switch {
 	case ctx.Err() != nil:
-		return "", expires, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case err != nil:
 		why = err.Error()
 	case got.TimedOut:
 		why = fmt.Sprintf("it did not end within %s", keyTimeout)
 	case got.Exit != 0:
 		why = fmt.Sprintf("exit status %d", got.Exit)
+	case key == "":
+		why = "it printed no key"
+	case strings.ContainsAny(key, " \t\r\n"):
+		why = "it printed more than a key"
+	case len(key) < minKeyLength:
+		why = fmt.Sprintf("it printed fewer than %d characters, which is no key", minKeyLength)
 	default:
-		if key, expires, err = parseKey(string(got.Stdout), time.Now()); err == nil {
-			return key, expires, nil
-		}
-		why = err.Error()
+		return key, nil
 	}
-	// What it printed may be a secret, and so stays unseen.
-	return "", expires, &model.Error{Kind: model.Auth, Message: "key-command: " + why, Hint: "run it in a terminal to see what it prints: " + m.line}
-}
-
-// printedKey is what several clouds' tools print: a key and when it expires.
-type printedKey struct {
-	Key          string `json:"key"`
-	Token        string `json:"token"`
-	AccessToken  string `json:"access_token"` // OAuth
-	AccessToken2 string `json:"accessToken"`  // az account get-access-token
-	In           any    `json:"expires_in"`   // seconds
-	On           any    `json:"expires_on"`   // seconds since 1970
-	At           string `json:"expires_at"`
-	Expiration   string `json:"expiration"`
-}
-
-// parseKey reads what a key command prints: the key in one line, or a JSON object. The errors
-// do not contain it.
-func parseKey(text string, now time.Time) (key string, expires time.Time, err error) {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "{") {
-		var p printedKey
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		if d.Decode(&p) != nil {
-			return "", expires, errors.New("it printed JSON that is not a key")
-		}
-		text = cmp.Or(p.Key, p.Token, p.AccessToken, p.AccessToken2)
-		seconds := func(v any) int64 { n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64); return n }
-		switch at, notTime := time.Parse(time.RFC3339, cmp.Or(p.At, p.Expiration)); {
-		case notTime == nil:
-			expires = at
-		case seconds(p.On) > 0:
-			expires = time.Unix(seconds(p.On), 0)
-		case seconds(p.In) > 0:
-			expires = now.Add(time.Duration(seconds(p.In)) * time.Second)
-		}
-	}
-	switch {
-	case text == "":
-		return "", expires, errors.New("it printed no key")
-	case strings.ContainsAny(text, " \t\r\n"):
-		return "", expires, errors.New("it printed more than a key")
-	case len(text) < minKeyLength:
-		return "", expires, fmt.Errorf("it printed fewer than %d characters, which is no key", minKeyLength)
-	}
-	return text, expires, nil
+	return "", &model.Error{Kind: model.Auth, Message: "key-command: " + why, Hint: "run it in a terminal to see what it prints: " + m.line}
 }

@@ -53,8 +53,7 @@ func (p *Past) foldApprovals(e Event) {
 	}
 }
 
-// answer updates the questions with an answer. The session of a question that is asked
-// again is negative.
+// The session of a question that is asked again is negative.
 func (a *approvals) answer(q Question, v Answer, at journal.Identity) {
 	late := at.Session < 0
 	if q.Asks != "" {
@@ -195,13 +194,6 @@ func (p *Past) Asked() []Question {
 	return slices.Clone(p.asked)
 }
 
-// Told returns the last round that was played before the user answered the last of what the
-// model asked; 0 if there is none.
-func (p *Past) Told() int {
-	defer p.lock().Unlock()
-	return p.told
-}
-
 // AnswerTo returns the user's answer to the same question: about the same file,
 // with the same contents before and after, or in the same words. ok is false if there is none, or if
 // it was a yes and the edit was made since.
@@ -247,7 +239,6 @@ func (p *Past) HasDeclined(path string) bool {
 	return false
 }
 
-// maxRefusals is how many refused edits are named.
 const maxRefusals = 3
 
 // Refusals returns which edits were refused, and not made later, and why: a line each, and

@@ -127,12 +127,10 @@ type Snapshot struct {
 	Report
 }
 
-// Restored is a file that a command changed and hone puts back. Why is empty if the file judges
-// the work.
+// Restored is a file that a command changed and hone puts back.
 type Restored struct {
-	Path  string `json:"path"`
-	Why   string `json:"why,omitempty"`
-	Tools bool   `json:"tools,omitempty"` // the user's own tools are the reason
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 // Report is what the record of a loop's own step or command can tell users, in

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -160,7 +161,7 @@ func (p *Past) Reserved() map[int64]Reserve {
 // there are none.
 func (p *Past) Attempts() []Attempt {
 	defer p.lock().Unlock()
-	return slices.DeleteFunc(slices.Clone(p.attempts), func(a Attempt) bool { return a.Number == 0 })
+	return slices.SortedFunc(slices.Values(p.attempts), func(a, b Attempt) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // Rounds returns how many rounds a model has replied in: those of all attempts in a run that
@@ -178,17 +179,6 @@ func (p *Past) Rounds() int {
 		}
 	}
 	return n
-}
-
-func (p *Past) foldAttempt(a Attempt) {
-	const most = 1 << 10 // no command starts as many; a number from elsewhere allocates nothing
-	if a.Number < 1 || a.Number > most {
-		return
-	}
-	for len(p.attempts) < a.Number {
-		p.attempts = append(p.attempts, Attempt{})
-	}
-	p.attempts[a.Number-1] = a
 }
 
 // Replies returns the number of recorded replies.
@@ -234,11 +224,12 @@ func (p *Past) ModelChanges() []string {
 	return p.swaps[:len(p.swaps):len(p.swaps)]
 }
 
-// Swapped returns the last round in which a model was asked that another one has taken the
-// place of; 0 if there is none.
-func (p *Past) Swapped() int {
+// Restarted returns the last round after which a model was asked that did not know what led to it,
+// because another one has taken its place since, or that did not know the user's answer to the
+// last of what the model asked; 0 if there is none.
+func (p *Past) Restarted() int {
 	defer p.lock().Unlock()
-	return p.swapped
+	return max(p.swapped, p.told)
 }
 
 // Outage returns the outage that is not over; the zero value if there is none.
@@ -258,18 +249,6 @@ func (p *Past) Noticed(text string) bool {
 	defer p.lock().Unlock()
 	_, ok := p.noticed[text]
 	return ok
-}
-
-// Advised returns what a notice told the user to do with a flag, such as tools; ok is false if
-// none did.
-func (p *Past) Advised(flag string) (next Next, ok bool) {
-	defer p.lock().Unlock()
-	for _, n := range p.noticed {
-		if slices.ContainsFunc(n.Next.Flags, func(f Flag) bool { return f.Name == flag }) {
-			return n.Next, true
-		}
-	}
-	return Next{}, false
 }
 
 // Denied returns what the walls kept commands from, with the flags that allow it; nil if there is nothing.
@@ -434,16 +413,4 @@ func (p *Past) RestoredTo() *int {
 func (p *Past) NewestManifest() (object string, written map[string]workspace.Image, certain bool) {
 	defer p.lock().Unlock()
 	return p.manifest, maps.Clone(p.since), !p.ran && !p.served
-}
-
-// Expected returns the tree as the run left it: the object of the newest
-// manifest, and the files that edits wrote since. The object is empty if there
-// is no manifest, or if a command or the check started after the newest one:
-// then its changes cannot be separated from others.
-func (p *Past) Expected() (object string, written map[string]workspace.Image) {
-	defer p.lock().Unlock()
-	if p.ran {
-		return "", maps.Clone(p.since)
-	}
-	return p.manifest, maps.Clone(p.since)
 }

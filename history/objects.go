@@ -170,7 +170,6 @@ func ReadWholeRequest(object string, get Get) (model.Request, error) {
 	return whole, nil
 }
 
-// errNoObjects is the error of a reader without objects.
 var errNoObjects = errors.New("no objects can be read")
 
 func readObject(v any, what, object string, get Get) error {

@@ -13,7 +13,6 @@ type Outage struct {
 	next  time.Time // when another attempt begins
 }
 
-// longOutage is the duration from which an outage is worth a line.
 const longOutage = time.Minute
 
 // Add adds the next event of a run. It returns the outage that the event ended; the

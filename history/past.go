@@ -21,7 +21,6 @@ type Past struct {
 	facts
 }
 
-// facts are what follows from the events.
 type facts struct {
 	fault   error // why an event cannot be read
 	limits  Limits
@@ -67,7 +66,7 @@ type facts struct {
 	applying map[journal.Identity]int // started but not recorded
 	approvals
 
-	attempts []Attempt // by number; the zero value for those without an event
+	attempts []Attempt // the last state of each
 	ledger   Ledger
 	open     map[int64]Reserve
 	charged  map[string]Ledger // by role, of the commits with a usage
@@ -176,7 +175,7 @@ func (p *Past) fold(e Event) {
 		p.outside = append(p.outside, v.Paths...)
 		p.untold = append(p.untold, v.Paths...)
 	case Attempt:
-		p.foldAttempt(v)
+		p.attempts = append(slices.DeleteFunc(p.attempts, func(a Attempt) bool { return a.Number == v.Number }), v)
 	case Reserve:
 		p.open[e.Seq] = v
 		p.ledger.reserve(v)

@@ -20,10 +20,10 @@ func answers(p *history.Past) map[string]any {
 	end, ended := p.End()
 	opened, isOpened := p.Opened()
 	checked, isChecked := p.FirstCheck()
-	object, written := p.Expected()
+	object, written, certain := p.NewestManifest()
 	all := map[string]any{
 		"events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "last round": p.LastRound(), "charged": p.Charged("test"), "changes": len(p.ModelChanges()), "end": end, "ended": ended, "at end": p.AtEnd(),
-		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
+		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written, "certain": certain,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(),
 		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.OutsideChanges(),
 		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since(journal.Identity{Round: 1, Name: "work"})),

@@ -155,7 +155,7 @@ func (p *Placement) Restore(ctx context.Context) error {
 			replaced = append(replaced, b.Before)
 		}
 	}
-	if _, _, err := KeepContents(ctx, p.tree, p.journal, nil, replaced, nil); err != nil {
+	if _, err := KeepContents(ctx, p.tree, p.journal, nil, replaced, nil); err != nil {
 		return err
 	}
 	if _, err := p.tree.Apply(ctx, p.list, p.journal.Home().OpenObject); err != nil {

@@ -20,7 +20,6 @@ var plainKeys = []string{
 	"wall", "level", "net", "path", "paths", "file", "outside", "put_back", "tree", "repo", "id",
 }
 
-// envelope are the fields that every event may have, and that are kept as they are.
 var envelope = []string{"v", "seq", "time", "run", "type", "phase", "step", "input", "active_ms"}
 
 // Redact returns the events of a run without its texts, for a report about a fault. What

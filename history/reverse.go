@@ -202,7 +202,7 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 			m = append(m, e)
 		}
 	}
-	m, _, err := KeepContents(ctx, v.tree, v.journal, nil, m, nil)
+	m, err := KeepContents(ctx, v.tree, v.journal, nil, m, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (v *Reversal) record(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the tree: %w", err)
 	}
-	if m, _, err = KeepContents(ctx, v.tree, v.journal, v.last.Manifest, m, v.Unstored); err != nil {
+	if m, err = KeepContents(ctx, v.tree, v.journal, v.last.Manifest, m, v.Unstored); err != nil {
 		return err
 	}
 	stored, err := KeepManifest(v.journal, v.last, m)

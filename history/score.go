@@ -99,7 +99,6 @@ func (s Score) Verdict() string {
 	return s.Name + " " + text + ", taken back: " + s.Why
 }
 
-// percent returns the change of a number with its sign.
 func percent(from, to float64) string {
 	if from == 0 {
 		return "from 0"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"hone/journal"
@@ -15,11 +14,11 @@ import (
 // differ from those in an earlier one, as [KeepContents] does. Most files are read only
 // once. known is for [workspace.Tree.Manifest]. skip also gets a file's contents, or nil
 // if they were not read; it may be called again without them.
-func TakeManifest(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, known workspace.Manifest, skip func(e workspace.Entry, contents []byte) bool) (workspace.Manifest, int64, error) {
+func TakeManifest(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, known workspace.Manifest, skip func(e workspace.Entry, contents []byte) bool) (workspace.Manifest, error) {
 	k := contents{journal: j, before: before, skip: skip}
 	m, err := tree.ManifestReading(ctx, known, k.keep)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the tree: %w", err)
+		return nil, fmt.Errorf("read the tree: %w", err)
 	}
 	return k.keepRest(ctx, tree, m)
 }
@@ -27,19 +26,16 @@ func TakeManifest(ctx context.Context, tree *workspace.Tree, j *journal.Journal,
 // KeepContents stores the contents of the files in manifest m that differ from
 // those in an earlier one, which may be nil, so that the tree can be restored.
 // skip reports whether to leave out a file; nil leaves out none. KeepContents
-// returns the manifest with the digests that it computed, and how many bytes it
-// stored.
-func KeepContents(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, int64, error) {
+// returns the manifest with the digests that it computed.
+func KeepContents(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, error) {
 	k := contents{journal: j, before: before, skip: func(e workspace.Entry, _ []byte) bool { return skip != nil && skip(e) }}
 	return k.keepRest(ctx, tree, m)
 }
 
-// contents stores the contents of the files that differ from those in a manifest.
 type contents struct {
 	journal *journal.Journal
 	before  workspace.Manifest
 	skip    func(e workspace.Entry, contents []byte) bool
-	stored  int64
 }
 
 // contents are those of the file if they were read; old is its entry in the earlier manifest, or zero.
@@ -52,17 +48,11 @@ func (k *contents) keep(e workspace.Entry, contents []byte) error {
 	if !k.isFresh(e, old, contents) {
 		return nil
 	}
-	_, _, err := k.add(bytes.NewReader(contents))
+	_, _, err := k.journal.Add(bytes.NewReader(contents))
 	return err
 }
 
-func (k *contents) add(in io.Reader) (string, int64, error) {
-	name, size, err := k.journal.Add(in)
-	k.stored += size
-	return name, size, err
-}
-
-func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspace.Manifest) (workspace.Manifest, int64, error) {
+func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspace.Manifest) (workspace.Manifest, error) {
 	before := k.before // from the file on that is asked about; a search for each file would take longer
 	m, err := tree.Store(ctx, m, func(e workspace.Entry) bool {
 		for len(before) > 0 && before[0].Path < e.Path {
@@ -73,11 +63,11 @@ func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspa
 			old = before[0]
 		}
 		return k.isFresh(e, old, nil)
-	}, k.add)
+	}, k.journal.Add)
 	if err != nil {
-		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
+		return nil, fmt.Errorf("store the tree's contents: %w", err)
 	}
-	return m, k.stored, nil
+	return m, nil
 }
 
 // KeepManifest stores a manifest as an object, unless it equals the one that was stored

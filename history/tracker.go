@@ -9,7 +9,6 @@ import (
 	"hone/workspace"
 )
 
-// trace is what a run's journal says about one path.
 type trace struct {
 	want        workspace.Entry // at the end of the round; zero if nothing was there
 	states      []workspace.Entry

@@ -41,7 +41,7 @@ func TestWriteTree(t *testing.T) {
 	if err := history.WriteTree(t.Context(), target, m, home, nil); err == nil || !strings.Contains(err.Error(), "the contents of 2 files were not stored, such as a") {
 		t.Errorf("nothing is stored: %v", err)
 	}
-	if m, _, err = history.KeepContents(t.Context(), source, j, nil, m, nil); err != nil {
+	if m, err = history.KeepContents(t.Context(), source, j, nil, m, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := history.WriteTree(t.Context(), target, m, home, nil); err != nil {

@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// ballastFile takes the space that [Home.HoldSpace] holds.
 const ballastFile = "ballast"
 
 type ballast struct {
@@ -55,12 +54,6 @@ func (h *Home) ReleaseSpace() error {
 	if h.ballast.size == 0 {
 		return nil
 	}
-	return h.removeBallast()
-}
-
-func (h *Home) dropBallast() error {
-	h.ballast.mu.Lock()
-	defer h.ballast.mu.Unlock()
 	return h.removeBallast()
 }
 

@@ -175,7 +175,10 @@ func (c *Collector) Delete(ctx context.Context) error {
 		}
 		c.home.Reset()
 	}
-	if err = errors.Join(err, c.home.dropBallast()); err != nil {
+	if _, held := c.home.in.Root.Lstat(ballastFile); err == nil && held == nil { // by a killed process: this one has the lock
+		err = c.home.in.Root.Remove(ballastFile)
+	}
+	if err != nil {
 		return fmt.Errorf("delete what no run needs: %w", err)
 	}
 	return nil

@@ -12,12 +12,10 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// importedSuffix ends the name of the file that says that a run was imported.
 const importedSuffix = ".imported"
 
 const tempSuffix = ".new"
 
-// maxImported is the maximum size of such a file in bytes.
 const maxImported = 64 << 20
 
 // Imported says that a run was imported.

@@ -223,8 +223,16 @@ func (j *Journal) load() error {
 	if damage != nil && !errors.As(damage, new(*DamageError)) {
 		return damage
 	}
-	if err := j.home.Owner.checkFile(j.run, events, damage); err != nil {
-		return err
+	o := j.home.Owner
+	switch {
+	case damage == nil || o == nil:
+		if err := cmp.Or(damage, o.Check(j.run, events)); err != nil {
+			return err
+		}
+	case len(events) > 0 && o.Check(j.run, events[:1]) == nil:
+		return damage
+	default: // a damaged run is foreign if its first event is
+		return &ForeignError{Run: j.run, Event: 1, Events: len(events) + 1, Damage: damage}
 	}
 	info, err := j.file.Stat()
 	if err == nil && size < info.Size() {
@@ -309,12 +317,12 @@ func (j *Journal) Append(n Entry) (Event, error) {
 			o.Before(n)
 		}
 	}
-	if j.replaying {
-		return j.appendReplayed(n)
-	}
 	e, err := j.newEvent(n)
 	if err != nil {
 		return Event{}, err
+	}
+	if j.replaying {
+		return j.compare(e)
 	}
 	if len(e.line) > maxLine {
 		return Event{}, fmt.Errorf("event %s: its %d bytes are too many for a line of the journal", n.Type, len(e.line))

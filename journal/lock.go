@@ -46,18 +46,11 @@ var errLocked = errors.New("held")
 const lockGrace = 500 * time.Millisecond
 
 // Lock locks the workspace for this process. If another process keeps the lock
-// for longer than half a second, the error is a [*LockedError]. Lock completes a
-// [Home.Move] whose process was killed.
+// for longer than half a second, the error is a [*LockedError].
 //
 // While Lock waited, another process may have moved the home. The caller then closes
 // this one, and opens the home where it is now.
-func (h *Home) Lock() (*Lock, error) {
-	l, err := h.lock(tryLock, lockGrace)
-	if err == nil {
-		h.removeMoved()
-	}
-	return l, err
-}
+func (h *Home) Lock() (*Lock, error) { return h.lock(tryLock, lockGrace) }
 
 func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error) {
 	f, err := openLock(h.in.Root, h.in.At(lockFile))

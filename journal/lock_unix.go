@@ -4,9 +4,7 @@ package journal
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,9 +19,4 @@ func flock(f *os.File, how int) error {
 		return errLocked
 	}
 	return err
-}
-
-func hasOtherNames(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && stat.Nlink > 1
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -23,6 +22,3 @@ func lockByte(f *os.File, flags uint32) error {
 	}
 	return err
 }
-
-// hasOtherNames returns false: os.FileInfo does not say.
-func hasOtherNames(fs.FileInfo) bool { return false }

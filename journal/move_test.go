@@ -9,21 +9,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
 // moveCase is a home that moves.
 type moveCase struct {
 	workspace, to string
-	copies        bool // as if the path were on another file system
-}
-
-func (c moveCase) rename(from, to string) error {
-	if c.copies && from == filepath.Join(c.workspace, HomeName) {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
-	}
-	return os.Rename(from, to)
 }
 
 // open opens the home where it is, with its lock and its only journal.
@@ -44,7 +35,7 @@ func (c moveCase) open(t *testing.T) (*Home, *Lock, *Journal) {
 
 // move moves the home. step is called between steps.
 func (c moveCase) move(h *Home, l *Lock, j *Journal, step func()) error {
-	return (&move{home: h, lock: l, journal: j, to: c.to, rename: c.rename, step: step}).do()
+	return h.move(c.to, l, j, step)
 }
 
 // check appends an event, and reads everything that the home should have.
@@ -68,9 +59,9 @@ func (c moveCase) check(t *testing.T, h *Home, l *Lock, j *Journal) {
 	}
 }
 
-func newMoveCase(t *testing.T, copies bool) moveCase {
+func newMoveCase(t *testing.T) moveCase {
 	t.Helper()
-	c := moveCase{t.TempDir(), filepath.Join(t.TempDir(), "ws-1234"), copies}
+	c := moveCase{t.TempDir(), filepath.Join(t.TempDir(), "ws-1234")}
 	h := must(OpenHome(c.workspace))
 	l := must(h.Lock())
 	j := must(h.Create(h.NewRun()))
@@ -82,31 +73,19 @@ func newMoveCase(t *testing.T, copies bool) moveCase {
 	return c
 }
 
+// TestMove moves a home with a journal that has a hard link in the workspace. What is
+// written through that link does not reach the home.
 func TestMove(t *testing.T) {
 	skipWindows(t)
-	for _, copies := range []bool{false, true} {
-		c := newMoveCase(t, copies)
-		h, l, j := c.open(t)
-		must(0, c.move(h, l, j, func() {}))
-		if h.Dir() != c.to || h.Workspace() != c.workspace {
-			t.Errorf("the home is %s, of %s", h.Dir(), h.Workspace())
-		}
-		c.check(t, h, l, j)
-		must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
-		c.checkPlaces(t)
-	}
-}
-
-// TestMoveBreaksLinks moves a home with a journal that has a hard link in the
-// workspace. What is written through that link does not reach the home.
-func TestMoveBreaksLinks(t *testing.T) {
-	skipWindows(t)
-	c := newMoveCase(t, false)
+	c := newMoveCase(t)
 	h, l, j := c.open(t)
 	link := filepath.Join(c.workspace, "link")
 	must(0, os.Link(filepath.Join(h.Dir(), filepath.FromSlash(runFile(j.Run()))), link))
 	must(0, c.move(h, l, j, func() {}))
 	must(0, os.Truncate(link, 0))
+	if h.Dir() != c.to || h.Workspace() != c.workspace {
+		t.Errorf("the home is %s, of %s", h.Dir(), h.Workspace())
+	}
 	c.check(t, h, l, j)
 	must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
 	c.checkPlaces(t)
@@ -126,56 +105,51 @@ func (c moveCase) checkPlaces(t *testing.T) {
 // TestMoveFails moves a home to where it cannot be.
 func TestMoveFails(t *testing.T) {
 	skipWindows(t)
-	for _, copies := range []bool{false, true} {
-		c := newMoveCase(t, copies)
-		c.to = filepath.Join(filepath.Dir(c.to), "missing", "ws")
-		h, l, j := c.open(t)
-		if err := c.move(h, l, j, func() {}); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("copies %v: %v", copies, err)
-		}
-		c.check(t, h, l, j)
-		must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
+	c := newMoveCase(t)
+	c.to = filepath.Join(filepath.Dir(c.to), "missing", "ws")
+	h, l, j := c.open(t)
+	if err := c.move(h, l, j, func() {}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
+	c.check(t, h, l, j)
+	must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
 }
 
 // killVar names a step of a move, in the process that TestMoveKilled starts.
 const killVar = "HONE_TEST_KILL_MOVE"
 
 // TestMoveKilled kills a process at every step of a move. Nothing is lost, and the
-// next process completes or repeats the move.
+// next process uses the copy, or repeats the move.
 func TestMoveKilled(t *testing.T) {
 	skipWindows(t)
-	if spec := strings.Split(os.Getenv(killVar), "\n"); len(spec) == 4 {
-		killedMove(t, moveCase{spec[0], spec[1], spec[2] == "true"}, must(strconv.Atoi(spec[3])))
+	if spec := strings.Split(os.Getenv(killVar), "\n"); len(spec) == 3 {
+		killedMove(t, moveCase{spec[0], spec[1]}, must(strconv.Atoi(spec[2])))
 		return
 	}
-	for _, copies := range []bool{false, true} {
-		steps := 0
-		for killed := true; killed; steps++ {
-			c := newMoveCase(t, copies)
-			cmd := exec.Command(os.Args[0], "-test.run=^TestMoveKilled$")
-			cmd.Env = append(os.Environ(), killVar+"="+strings.Join([]string{c.workspace, c.to, strconv.FormatBool(copies), strconv.Itoa(steps)}, "\n"))
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			killed = errors.As(err, &exit) && exit.ExitCode() == -1
-			if err != nil && !killed {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if _, err := os.Lstat(c.to); err == nil { // as if it had also been killed while it removed the original
-				must(0, os.RemoveAll(filepath.Join(c.workspace, HomeName, runsDir)))
-			}
-			h, l, j := c.open(t)
+	steps := 0
+	for killed := true; killed; steps++ {
+		c := newMoveCase(t)
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMoveKilled$")
+		cmd.Env = append(os.Environ(), killVar+"="+strings.Join([]string{c.workspace, c.to, strconv.Itoa(steps)}, "\n"))
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		killed = errors.As(err, &exit) && exit.ExitCode() == -1
+		if err != nil && !killed {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		h, l, j := c.open(t)
+		c.check(t, h, l, j)
+		if h.Dir() != c.to {
+			must(0, c.move(h, l, j, func() {}))
 			c.check(t, h, l, j)
-			if h.Dir() != c.to {
-				must(0, c.move(h, l, j, func() {}))
-				c.check(t, h, l, j)
-			}
-			must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
-			c.checkPlaces(t)
 		}
-		if least := map[bool]int{false: 3, true: 11}[copies]; steps < least {
-			t.Errorf("copies %v: there are only %d steps", copies, steps)
+		must(0, errors.Join(j.Close(), l.Unlock(), h.Close()))
+		if names := must(os.ReadDir(filepath.Dir(c.to))); len(names) != 1 {
+			t.Errorf("the directory of homes contains %v", names)
 		}
+	}
+	if steps < 8 {
+		t.Errorf("there are only %d steps", steps)
 	}
 }
 

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -77,18 +76,6 @@ func countTo(events []Event, hash string) (n int) {
 		}
 	}
 	return n
-}
-
-// The events are those before the damage, or all if it is nil. A damaged run is foreign if its first event is; otherwise the
-// error is the damage.
-func (o *Owner) checkFile(run string, events []Event, damage error) error {
-	if damage == nil || o == nil {
-		return cmp.Or(damage, o.Check(run, events))
-	}
-	if len(events) > 0 && o.Check(run, events[:1]) == nil {
-		return damage
-	}
-	return &ForeignError{Run: run, Event: 1, Events: len(events) + 1, Damage: damage}
 }
 
 func (o *Owner) mac(run string) *mac {

@@ -129,8 +129,7 @@ type lines struct {
 
 func newLines(from io.Reader) *lines { return &lines{in: bufio.NewReaderSize(from, 64<<10)} }
 
-// next returns the next line without its newline; the caller may keep it. The error is io.EOF until
-// the line is complete.
+// The caller may keep the line. The error is io.EOF until it is complete.
 func (l *lines) next() ([]byte, error) {
 	for {
 		part, err := l.in.ReadSlice('\n')

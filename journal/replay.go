@@ -74,18 +74,12 @@ func (e *DivergedError) Error() string {
 
 func excerpt(line []byte, at int) string {
 	from := max(0, at-60)
-	if at == 0 {
-		from = 0
-	}
 	return strings.ToValidUTF8(string(line[from:min(len(line), at+160)]), "")
 }
 
-// The event must equal the next recorded line, byte for byte, except for its time, which cannot be repeated, and its MAC.
-func (j *Journal) appendReplayed(n Entry) (Event, error) {
-	e, err := j.newEvent(n)
-	if err != nil {
-		return Event{}, err
-	}
+// compare returns the next recorded event, which the replayed one must equal byte for byte, except
+// for its time, which cannot be repeated, and its MAC.
+func (j *Journal) compare(e Event) (Event, error) {
 	if len(j.remaining) == 0 {
 		return Event{}, &DivergedError{Replayed: e.line}
 	}

@@ -63,15 +63,6 @@ func Indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-// OneText is an Args function of a [Kind] that accepts one text or none.
-func OneText(args []string) error {
-	if len(args) > 1 {
-		return Usage(fmt.Sprintf("one text is expected, but there are %d arguments", len(args)),
-			`put the text in quotes; the check is a flag: --check "make test"`)
-	}
-	return nil
-}
-
 // Text returns the command's one argument; empty if there is none. "-" stands for
 // what standard input contains, which must not be a terminal or empty. A secret in it is
 // replaced (ruling G8): users pipe logs and diffs.

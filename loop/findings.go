@@ -17,8 +17,9 @@ import (
 // S12), in bytes.
 const (
 	maxTold  = 8 << 10 // of all of them together
-	maxLines = 3 << 10 // of that, for those told in a line
 	maxWhole = 4 << 10 // of one
+	minWhole = 512     // of one of many
+	maxLines = 3 << 10 // of those told in a line, where not even that is room enough
 	maxShort = 200     // of one in a line
 )
 
@@ -32,20 +33,20 @@ type cause struct {
 }
 
 // ForModel words findings for a prompt, a text for each entry of a list, the blocking ones
-// first. Findings of a file that say the same of other input are one entry: the first of
-// them whole, four in a line, and how many more there are. Long runs of one character are
-// cut. What does not fit into 8 KB is told in a line, and the rest is counted, once, at the
-// end. A finding without an ID is not cut, because it is not known what in it matters, nor
-// is one that is not of a check command.
+// first. Findings of a file that say the same of other input are one entry, and so are leaks
+// of what one function asked for: the first of them whole, four in a line, and how many more
+// there are. Long runs of one character are cut. All have 8 KB: each is cut to 4 KB, or to
+// less if they do not all fit then, down to 512 bytes. If not even that suffices, long ones are told in a line, and what is left is counted, once, at the end. A finding without
+// an ID is not cut, because it is not known what in it matters, nor is one that is not of a
+// check command.
 func ForModel(findings []check.Finding) []string {
 	var (
 		entries [][]check.Finding // of one cause each
 		known   = map[cause]int{}
 		rest    []check.Finding
-		size    int
 	)
 	for _, f := range BlockingFirst(findings) {
-		c := cause{f.File, said(f), f.Blocks()}
+		c := causeOf(f)
 		at, is := known[c]
 		switch {
 		case f.More > 0:
@@ -57,26 +58,29 @@ func ForModel(findings []check.Finding) []string {
 			continue
 		default:
 			known[c] = len(entries)
-			size += len(f.Text)
 		}
 		entries = append(entries, []check.Finding{f})
 	}
-	if size > maxTold {
+	share, lines := maxWhole, 0
+	if sizeOf(entries, share) > maxTold {
 		entries = eachPlaceFirst(entries)
+	}
+	for share > minWhole && sizeOf(entries, share) > maxTold {
+		share /= 2
+	}
+	if sizeOf(entries, share) > maxTold {
+		lines = maxLines
 	}
 	var texts []string
 	left := maxTold
 	for _, e := range entries {
+		text := wholeText(e[0], share)
 		if !isRead(e[0]) {
-			texts = append(texts, strings.TrimRight(FindingText(e[0]), "\r\n"))
+			texts = append(texts, text)
 			continue
 		}
-		text := shortRuns(strings.TrimRight(FindingText(e[0]), "\r\n"))
-		if text = excerpt.Middle(text, maxWhole); len(text) > left-maxLines {
-			lines := strings.Count(text, "\n")
-			if text = lineOf(e[0]); lines > 0 {
-				text += fmt.Sprintf(" (and %s)", render.Count(lines, "more line"))
-			}
+		if more := strings.Count(strings.TrimSpace(e[0].Text), "\n"); more > 0 && len(text) > max(left-lines, 2*maxShort) {
+			text = fmt.Sprintf("%s (and %s)", lineOf(e[0]), render.Count(more, "more line"))
 		}
 		if text += others(e); len(text) > left {
 			rest = append(rest, e...)
@@ -86,6 +90,23 @@ func ForModel(findings []check.Finding) []string {
 		texts = append(texts, text)
 	}
 	return append(texts, restText(rest)...)
+}
+
+func wholeText(f check.Finding, share int) string {
+	text := strings.TrimRight(FindingText(f), "\r\n")
+	if !isRead(f) {
+		return text
+	}
+	return excerpt.Middle(shortRuns(text), share)
+}
+
+func sizeOf(entries [][]check.Finding, share int) (size int) {
+	for _, e := range entries {
+		if isRead(e[0]) {
+			size += len(wholeText(e[0], share)) + len(others(e))
+		}
+	}
+	return size
 }
 
 // isRead reports whether a reader understood what the check command printed, here or in a clean copy.
@@ -139,18 +160,40 @@ func lineOf(f check.Finding) string {
 
 var frame = lazyregexp.New(`(?m)^ +(at .*\((\S+:\d+)\))$`)
 
-// others tells the findings of a cause after the first one, each with the first frame that is not in the stack of that: of
-// memory, who asked for it.
+// leak is in the first line of a finding about memory that nothing points to any more.
+var leak = lazyregexp.New(`^[^\n]*(?:\bleak of |\blost\b)`)
+
+// causeOf returns what a finding has in common with others. Of leaked memory that is the
+// function that asked for it, above main, because what it calls is not wrong.
+func causeOf(f check.Finding) cause {
+	if _, function, _ := owner(f); function != "" {
+		return cause{"", "leak in " + function, f.Blocks()}
+	}
+	return cause{f.File, said(f), f.Blocks()}
+}
+
+// owner returns the frame that leaked memory belongs to, its function and its place; empty
+// if the finding is about something else.
+func owner(f check.Finding) (at, function, place string) {
+	if !leak.MatchString(f.Text) {
+		return "", "", ""
+	}
+	for _, m := range frame.FindAllStringSubmatch(f.Text, -1) {
+		if name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "at "), " ("); function == "" || name != "main" {
+			at, function, place = m[1], name, m[2]
+		}
+	}
+	return at, function, place
+}
+
+// others tells the findings of a cause after the first one, of leaked memory with its owner.
 func others(e []check.Finding) string {
 	text, shown, left := "", []string{lineOf(e[0])}, 0
 	var lines []string // where those are that are left
 	for _, f := range e[1:] {
 		line, at := lineOf(f), strconv.Itoa(f.Line)
-		for _, m := range frame.FindAllStringSubmatch(f.Text, -1) {
-			if !strings.Contains(e[0].Text, m[0]) {
-				line, at = line+" "+m[1], m[2]
-				break
-			}
+		if frame, _, place := owner(f); frame != "" {
+			line, at = line+" "+frame, place
 		}
 		switch {
 		case slices.Contains(shown, line):

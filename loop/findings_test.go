@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,10 +39,12 @@ func TestForModel(t *testing.T) {
 			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: got false, want true\na.js:1: y: got false, want true\na.js:5: y: got false, want true\n" +
 				"a.js:6: z: got false, want true\n(and 1 more like these, on line 7)", "a.js:8: z: got null, want true"},
 		},
-		"each with who asked for the memory": {
-			[]check.Finding{parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:6)\n    at main (b.c:1)"),
-				parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 2, "leak of 9 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:2)")},
-			[]string{"a.c:2: leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)\na.c:2: leak of 8 byte(s) in new at two (b.c:6)\na.c:2: leak of 9 byte(s) in new at main (b.c:2)\n(and 1 more like these)"},
+		"leaks with the function that asked for the memory": {
+			[]check.Finding{parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 9, "leak of 8 byte(s) in add\n    at add (a.c:9)\n    at one (b.c:6)\n    at main (b.c:1)"),
+				parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:7)\n    at main (b.c:2)"), parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"),
+				parsed("b.c", 1, "leak of 9 byte(s) in main\n    at main (b.c:1)")},
+			[]string{"a.c:2: leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)\na.c:9: leak of 8 byte(s) in add at one (b.c:6)\na.c:2: leak of 8 byte(s) in new at one (b.c:5)",
+				"a.c:2: leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:7)\n    at main (b.c:2)", "b.c:1: leak of 9 byte(s) in main\n    at main (b.c:1)"},
 		},
 		"a file is named once": {[]check.Finding{parsed("t/a.js", 1, "t/a.js > sums > adds: got 1, want 2"), parsed("a.js", 1, "t/a.js > sums > throws: TypeError")},
 			[]string{"t/a.js:1: sums > adds: got 1, want 2", "a.js:1: t/a.js > sums > throws: TypeError"}},
@@ -68,8 +71,22 @@ func TestForModelPlaces(t *testing.T) {
 	}
 	many = append(many, parsed("a.js", 36, "the other way round\n"+strings.Repeat("more\n", 1200)), parsed("b.js", 1, "of another file\nmore"))
 	texts := ForModel(many)
-	if texts[1] != "b.js:1: of another file\nmore" || !strings.HasPrefix(texts[2], "a.js:36: the other way round\n") || texts[3] != "a.js:27: bbb is wrong (and 120 more lines)" {
+	if texts[1] != "b.js:1: of another file\nmore" || !strings.HasPrefix(texts[2], "a.js:36: the other way round\n") ||
+		!strings.HasPrefix(texts[3], "a.js:27: bbb is wrong\n") || !slices.Contains(texts, "a.js:27: ttt is wrong (and 120 more lines)") {
 		t.Errorf("%.300q", texts)
+	}
+}
+
+// Of many with values on lines of their own, each has them.
+func TestForModelValues(t *testing.T) {
+	var many []check.Finding
+	for i := range 12 {
+		many = append(many, parsed(fmt.Sprintf("%d.py", i), 1, fmt.Sprintf("sums\ngot:\n  %d\n%swant:\n  2", i, strings.Repeat("at some frame of the stack\n", 60))))
+	}
+	for i, text := range ForModel(many) {
+		if !strings.Contains(text, fmt.Sprintf("\ngot:\n  %d\n", i)) || !strings.HasSuffix(text, "\nwant:\n  2") {
+			t.Errorf("%d: %q", i, text)
+		}
 	}
 }
 

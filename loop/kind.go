@@ -12,6 +12,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -32,10 +33,11 @@ type Kind struct {
 	Name string // of the command, of the configuration table and in the journal
 	Help
 
-	// Args returns what is wrong with the command's arguments. Nil accepts none.
-	Args func(args []string) error
 	// Text means that the argument may be a text in the user's words.
 	Text bool
+	// Args returns what is wrong with the command's arguments; see [Kind.Accept]. Nil accepts one text if Text is set, or
+	// none.
+	Args func(args []string) error
 	// Complete returns what a shell proposes for the next argument, after args, in a
 	// directory; it only reads. Nil proposes files.
 	Complete func(dir string, args []string) []string
@@ -61,11 +63,23 @@ type Kind struct {
 
 	// New returns an invocation of the loop with no settings resolved.
 	New func() Loop
-	// Preview describes the command that prints the first prompt; see [Previewer].
-	Preview Preview
 	// Starters returns the files that a user of the loop starts from. Nil means that
 	// there are none, which "hone init NAME" then says.
 	Starters func() Starters
+}
+
+// Accept returns what is wrong with the command's arguments.
+func (k Kind) Accept(args []string) error {
+	switch {
+	case k.Args != nil:
+		return k.Args(args)
+	case !k.Text && len(args) > 0:
+		return Usage(fmt.Sprintf("%s takes no arguments, and %q is not a flag", k.Name, args[0]), "hone help "+k.Name)
+	case len(args) > 1:
+		return Usage(fmt.Sprintf("one text is expected, but there are %d arguments", len(args)),
+			`put the text in quotes; the check is a flag: --check "make test"`)
+	}
+	return nil
 }
 
 // Help is what the command line says of a loop.
@@ -200,17 +214,6 @@ func (in *Input) Model(name string) (Model, error) {
 // Limits returns the run's limits.
 func (in *Input) Limits() hone.Limits { return LimitsOf(in.Values) }
 
-// Preview describes the command that prints a kind's first prompt without sending it.
-// The zero value means that there is none.
-type Preview struct {
-	Short string // one line of help
-	Use   string // the command line after "hone prompt"; empty means the Kind's
-	Long  string
-	Args  func(args []string) error // nil means the Kind's
-	// Complete is like [Kind.Complete]; nil means the Kind's.
-	Complete func(dir string, args []string) []string
-}
-
 // Previewer is implemented by a Loop that can show its first prompt.
 type Previewer interface {
 	// PreviewFlags adds the flags of "hone prompt NAME", which are those that change
@@ -238,12 +241,6 @@ type Prompt struct {
 	Fits   error  // nil if it fits the model's context
 	// Warnings are what the user may not expect of the settings; each is one line.
 	Warnings []string
-}
-
-// PromptOf returns the first prompt of a role of the settings' model. what says what it contains.
-func (s *Settings) PromptOf(role, system, text, what string) (Prompt, error) {
-	system = s.WithAdvice(system)
-	return Prompt{System: system, Text: text, What: what, Fits: s.Model.Role(role, system).Fits(int64(len(system) + len(text)))}, nil
 }
 
 // Starters are the files that a user of a loop starts from.

@@ -6,12 +6,10 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 )
 
-// Forwarding forwards the connections of a [Door] to one destination and counts
-// them. It lets commands behind walls without a network reach that destination
-// and no other (ruling A13). Make one with [Forward] or [ForwardBy].
+// Forwarding forwards the connections of a [Door] to one destination, and tells of each request. It lets commands
+// behind walls without a network reach that destination and no other (ruling A13). Make one with [ForwardBy].
 type Forwarding struct {
 	addr    string
 	dial    func(context.Context) (net.Conn, error)
@@ -20,14 +18,7 @@ type Forwarding struct {
 	cancel  context.CancelFunc
 
 	request sync.Mutex // held while a request's first bytes are forwarded and reached runs
-
-	connections, failed, in, out atomic.Int64
 }
-
-// Forward forwards connections to a TCP address, such as 127.0.0.1:3000. It dials
-// the address for each connection, so a server may start there later. It does not
-// inspect the bytes: the command may ask the server for anything.
-func Forward(addr string) *Forwarding { return ForwardBy(addr, nil, nil) }
 
 // ForwardBy forwards connections to what dial connects to, such as a server
 // behind other walls (see [Running.Dial]). The address is then only the door's,
@@ -53,17 +44,8 @@ func ForwardBy(addr string, dial func(context.Context) (net.Conn, error), reache
 }
 
 // Door returns the door of the forwarding for a policy. Commands find it at the
-// forwarding's address; with [Forward] that is also its destination.
+// forwarding's address; with a nil dial that is also its destination.
 func (f *Forwarding) Door() Door { return Door{Addr: f.addr, Serve: f.Serve} }
-
-// Connections returns how many connections were forwarded, and how many failed
-// because no server answered or the forwarding was closed.
-func (f *Forwarding) Connections() (passed, failed int64) {
-	return f.connections.Load(), f.failed.Load()
-}
-
-// Bytes returns how many bytes came from commands and how many went to them.
-func (f *Forwarding) Bytes() (from, to int64) { return f.in.Load(), f.out.Load() }
 
 // Close closes all connections and refuses new ones. It does not wait for their
 // goroutines, which end by themselves.
@@ -76,11 +58,9 @@ func (f *Forwarding) Serve(inside net.Conn) {
 	defer inside.Close()
 	outside, err := f.dial(f.ctx)
 	if err != nil {
-		f.failed.Add(1)
 		return
 	}
 	defer outside.Close()
-	f.connections.Add(1)
 	stop := context.AfterFunc(f.ctx, func() {
 		inside.Close()
 		outside.Close()
@@ -105,7 +85,7 @@ func copyDirection(to, from net.Conn, through io.Writer) {
 	}
 }
 
-// fromCommand writes and counts what the command sends, and calls reached for each
+// fromCommand writes what the command sends, and calls reached for each
 // request.
 type fromCommand struct {
 	f     *Forwarding
@@ -115,16 +95,14 @@ type fromCommand struct {
 
 func (h *fromCommand) Write(b []byte) (n int, err error) {
 	if h.f.reached == nil || h.asked && !requestLine(b) {
-		n, err = h.to.Write(b)
-	} else {
-		h.asked = true
-		h.f.request.Lock() // answers wait for the first bytes of a request
-		defer h.f.request.Unlock()
-		if n, err = h.to.Write(b); n > 0 {
-			h.f.reached()
-		}
+		return h.to.Write(b)
 	}
-	h.f.in.Add(int64(n))
+	h.asked = true
+	h.f.request.Lock() // answers wait for the first bytes of a request
+	defer h.f.request.Unlock()
+	if n, err = h.to.Write(b); n > 0 {
+		h.f.reached()
+	}
 	return n, err
 }
 
@@ -144,7 +122,5 @@ func (a toCommand) Write(b []byte) (int, error) {
 		a.f.request.Lock() // reached may still run for a request that was answered already
 		defer a.f.request.Unlock()
 	}()
-	n, err := a.to.Write(b)
-	a.f.out.Add(int64(n))
-	return n, err
+	return a.to.Write(b)
 }

@@ -34,7 +34,7 @@ func TestForward(t *testing.T) {
 		n, _ := io.Copy(io.Discard, c)
 		_, _ = c.Write(make([]byte, n+5))
 	})
-	f := sandbox.Forward(server.String())
+	f := sandbox.ForwardBy(server.String(), nil, nil)
 	defer f.Close()
 	c := through(t, f)
 	if _, err := c.Write(make([]byte, size)); err != nil {
@@ -47,32 +47,22 @@ func TestForward(t *testing.T) {
 	if err != nil || len(answer) != size+5 {
 		t.Errorf("%d bytes, %v", len(answer), err)
 	}
-	if from, to := f.Bytes(); from != size || to != size+5 {
-		t.Errorf("counted %d and %d bytes", from, to)
-	}
-	if passed, failed := f.Connections(); passed != 1 || failed != 0 {
-		t.Errorf("counted %d connections, %d failed", passed, failed)
-	}
 	if f.Door().Addr != server.String() {
 		t.Errorf("the door is at %s", f.Door().Addr)
 	}
 }
 
-// TestForwardWithoutServer checks that without a server the connection is closed and
-// counted as failed.
+// TestForwardWithoutServer checks that without a server the connection is closed.
 func TestForwardWithoutServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
-	f := sandbox.Forward(l.Addr().String())
+	f := sandbox.ForwardBy(l.Addr().String(), nil, nil)
 	defer f.Close()
 	if b, _ := io.ReadAll(through(t, f)); len(b) != 0 {
 		t.Errorf("read %q", b)
-	}
-	if passed, failed := f.Connections(); passed != 0 || failed != 1 {
-		t.Errorf("counted %d connections, %d failed", passed, failed)
 	}
 }
 
@@ -84,7 +74,7 @@ func TestForwardClose(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		ended <- err
 	})
-	f := sandbox.Forward(server.String())
+	f := sandbox.ForwardBy(server.String(), nil, nil)
 	c := through(t, f)
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
 		t.Fatal(err)
@@ -108,7 +98,7 @@ func TestForwardBroken(t *testing.T) {
 		_ = c.(*net.TCPConn).SetLinger(0)
 		c.Close()
 	})
-	f := sandbox.Forward(server.String())
+	f := sandbox.ForwardBy(server.String(), nil, nil)
 	defer f.Close()
 	c := through(t, f)
 	for {
@@ -178,9 +168,6 @@ func TestForwardByThatFails(t *testing.T) {
 	_, _ = c.Write([]byte("a"))
 	if b, _ := io.ReadAll(c); len(b) != 0 {
 		t.Errorf("read %q", b)
-	}
-	if passed, failed := f.Connections(); passed != 0 || failed != 1 {
-		t.Errorf("counted %d connections, %d failed", passed, failed)
 	}
 }
 

@@ -3,11 +3,11 @@ package sandbox
 import "hone/sandbox/internal/process"
 
 // Keeper stops the commands of this process if the process ends before it has stopped
-// them, for example because it was killed, on systems other than Linux. On Unix it is a
-// second process of this program, which kills their process groups. Helper of the package
+// them, for example because it was killed, on systems other than Linux. On Unix each command has a
+// second process of this program, which kills its process group. Helper of the package
 // wall must be the first call of the program's main; without it, or if both
 // processes are killed at the same moment, commands may outlive this process. On Windows a
-// job object does so, without a keeper.
+// job object does so.
 //
 // On Linux each command has a supervisor, and a keeper only marks commands: if a process and
 // its supervisors were killed at once, EndEarlier of the next keeper stops what the commands

@@ -7,7 +7,7 @@
 // [Policy]; their [Grade] describes what they hold back on this machine. The package workshop makes a policy for the toolchains of this
 // machine. A [Running] command, such as a server, stays open and can be
 // connected to. A [Door] lets commands behind walls reach one address outside
-// ([Forward]) or behind other walls ([ForwardBy]).
+// or behind other walls ([ForwardBy]).
 //
 // When Run returns, the command and every process that it started have ended, as
 // far as the system can find them; see None in the package wall. A command that fails or exceeds a

@@ -82,19 +82,15 @@ func (c BashConfig) withDefaults() BashConfig {
 		c.MaxOutput = 1 << 20
 	}
 	if c.Shell == "" {
-		c.Shell = shell()
+		c.Shell = "sh"
+		if _, err := exec.LookPath("bash"); err == nil {
+			c.Shell = "bash"
+		}
 	}
 	if c.Redact == nil {
 		c.Redact = func(text string) string { return text }
 	}
 	return c
-}
-
-func shell() string {
-	if _, err := exec.LookPath("bash"); err == nil {
-		return "bash"
-	}
-	return "sh"
 }
 
 // Bash returns the tool that runs a command line with r if c.Lines allows it.
@@ -176,7 +172,10 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
 		return refused(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
-	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) (v Verdict) { return v }
+	limit, understand := min(b.Timeout, b.MaxTimeout), func(sandbox.Result) (v Verdict) { return v }
+	if args.Timeout > 0 {
+		limit = min(b.MaxTimeout, time.Duration(min(args.Timeout, 1<<30))*time.Second)
+	}
 	if slices.Contains(b.Lines.Always, args.Command) {
 		if args.Timeout <= 0 {
 			limit = cmp.Or(b.CheckTimeout, limit)
@@ -204,19 +203,8 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	return result, nil
 }
 
-// 0 means the default.
-func (b bash) timeout(seconds int64) time.Duration {
-	if seconds <= 0 {
-		return min(b.Timeout, b.MaxTimeout)
-	}
-	if seconds > int64(b.MaxTimeout/time.Second) {
-		return b.MaxTimeout
-	}
-	return time.Duration(seconds) * time.Second
-}
-
 func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result {
-	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
+	stdout, stderr := b.Redact(output.Output(got.Stdout)), b.Redact(output.Output(got.Stderr)) // as a terminal shows them
 	head, text, notes := fmt.Sprintf("exit_code: %d", got.Exit), "", ""
 	if v.Text != "" {
 		head += "; " + v.Text
@@ -238,11 +226,6 @@ func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result 
 		result.Text, result.Head = head+notes+text, len(head+notes)
 	}
 	return result
-}
-
-// It is as a terminal shows it.
-func (b bash) redact(out []byte) string {
-	return b.Redact(output.Output(out))
 }
 
 // A model can make only other lines than the check's print less.

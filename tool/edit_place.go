@@ -96,15 +96,15 @@ func (v view) lineAt(i int) int { return 1 + bytes.Count(v.original[:i], []byte(
 // The text is an explanation for the model.
 func (v view) place(e replacement) (placement, string) {
 	old := normalizeNewlines(e.Old)
-	found, more := findAll(v.text, []byte(old))
-	switch {
-	case len(found) == 0:
+	start := bytes.Index(v.text, []byte(old))
+	if start < 0 {
 		return placement{}, "oldText must match exactly once; found 0 matches for: " + quoted(e.Old) + "\n" + v.nearest(old)
-	case len(found) > 1:
-		return placement{}, "oldText must match exactly once; found " + v.describeMatches(found, more) + " for: " + quoted(e.Old) +
+	}
+	if matches := v.countMatches(old, start); matches != "" {
+		return placement{}, "oldText must match exactly once; found " + matches + " for: " + quoted(e.Old) +
 			"\nInclude more of the surrounding lines to make it unique"
 	}
-	start, end := found[0], found[0]+len(old)
+	end := start + len(old)
 	return placement{start: v.originalOffset(start), end: v.originalOffset(end), text: v.withLineEnds(normalizeNewlines(e.New), start)}, ""
 }
 
@@ -112,42 +112,27 @@ func normalizeNewlines(text string) string { return strings.ReplaceAll(text, "\r
 
 func quoted(text string) string { return fmt.Sprintf("%q", clip(text, 200)) }
 
-const maxMatches = 1000
-
-// Overlapping ones count; more means that there are more than maxMatches.
-func findAll(text, old []byte) (found []int, more bool) {
-	for at := 0; at <= len(text)-len(old); {
-		i := bytes.Index(text[at:], old)
-		if i < 0 {
-			return found, false
+// Overlapping ones count. It is empty for a single match, which is at start.
+func (v view) countMatches(old string, start int) string {
+	const most, named = 1000, 10
+	count, more, where := 0, "", ""
+	for at, next := start, 0; next >= 0; at += next + 1 {
+		if count++; count > most {
+			count, more = most, "more than "
+			break
 		}
-		if len(found) == maxMatches {
-			return found, true
+		switch {
+		case count <= named:
+			where += fmt.Sprintf(", %d", 1+bytes.Count(v.text[:at], []byte("\n")))
+		case count == named+1:
+			where += ", …"
 		}
-		found = append(found, at+i)
-		at += i + 1
+		next = bytes.Index(v.text[at+1:], []byte(old))
 	}
-	return found, false
-}
-
-func (v view) describeMatches(found []int, more bool) string {
-	const named = 10
-	var lines []string
-	line, at := 1, 0
-	for _, f := range found[:min(len(found), named)] {
-		line += bytes.Count(v.text[at:f], []byte("\n"))
-		at = f
-		lines = append(lines, fmt.Sprint(line))
+	if count == 1 {
+		return ""
 	}
-	count := fmt.Sprint(len(found))
-	if more {
-		count = "more than " + count
-	}
-	where := "at lines " + strings.Join(lines, ", ")
-	if len(found) > named {
-		where += ", …"
-	}
-	return fmt.Sprintf("%s matches (%s)", count, where)
+	return fmt.Sprintf("%s%d matches (at lines %s)", more, count, strings.TrimPrefix(where, ", "))
 }
 
 // The line ends are those of the line at its place, or of the line before if the last line has none.

@@ -40,7 +40,7 @@ func ExampleDefine() {
 	// Output:
 	// first <nil>
 	// Error: .env is withheld because it may contain secrets: an environment file. Work without its contents <nil>
-	// Error: invalid arguments for head: path is missing: expected a string; name is unknown; valid names: path <nil>
+	// Error: invalid arguments for head: path is missing: expected {"type":"string"}; name is unknown; valid names: path <nil>
 }
 
 // openTree returns a tree with these files in a new directory.

@@ -89,28 +89,10 @@ func globPattern(tree *workspace.Tree, p string) (string, error) {
 		return "", wrong("pattern %q escapes the working directory; patterns are relative to it", clip(p, 200))
 	case !doublestar.ValidatePattern(p):
 		return "", wrong("pattern %q is invalid: close all brackets and braces", clip(p, 200))
-	case countAlternatives(p) > maxAlternatives:
+	case strings.Count(p, "{") > 1 && strings.Count(p, "{")+strings.Count(p, ",") > 20: // matching tries all combinations
 		return "", wrong("the pattern has too many alternatives in braces; simplify it")
 	}
 	return p, nil
-}
-
-// maxAlternatives limits the patterns to which braces expand, because matching
-// tries them all.
-const maxAlternatives = 1000
-
-// It is an upper bound.
-func countAlternatives(p string) int {
-	product, commas := 1, 1
-	for i := 0; i < len(p) && product <= maxAlternatives; i++ {
-		switch p[i] {
-		case ',':
-			commas++
-		case '{', '}':
-			product, commas = product*commas, 1
-		}
-	}
-	return product * commas
 }
 
 // They are relative to the directory, with notes about withheld and special files.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -71,11 +73,11 @@ func newGrep(tree *workspace.Tree, guard *secret.Guard, timeout time.Duration) T
 		if args.Limit == 0 {
 			args.Limit = 100
 		}
-		m, err := args.compile()
+		re, err := args.compile()
 		if err != nil {
 			return Failure(err.Error()), nil
 		}
-		s := &search{tree: tree, guard: guard, args: args, matcher: m, deadline: time.Now().Add(timeout)}
+		s := &search{tree: tree, guard: guard, args: args, pattern: re, deadline: time.Now().Add(timeout)}
 		if err := s.run(ctx, in); err != nil {
 			return Result{}, err
 		}
@@ -83,16 +85,9 @@ func newGrep(tree *workspace.Tree, guard *secret.Guard, timeout time.Duration) T
 	})
 }
 
-type matcher struct {
-	*regexp.Regexp
-	// wholeText means that the pattern matches the beginning or end of the
-	// text, so that each line must be matched separately.
-	wholeText bool
-}
-
-func (a grepArgs) compile() (matcher, error) {
+func (a grepArgs) compile() (*regexp.Regexp, error) {
 	if len(a.Pattern) > maxPattern {
-		return matcher{}, fmt.Errorf("a pattern of %d bytes is longer than %d", len(a.Pattern), maxPattern)
+		return nil, fmt.Errorf("a pattern of %d bytes is longer than %d", len(a.Pattern), maxPattern)
 	}
 	flags := "(?m)"
 	if a.IgnoreCase {
@@ -100,37 +95,23 @@ func (a grepArgs) compile() (matcher, error) {
 	}
 	parsed, err := syntax.Parse(flags+a.Pattern, syntax.Perl)
 	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
-		return matcher{}, fmt.Errorf("the pattern is invalid: %s: %s. The syntax is RE2: no lookaround, no backreferences. Put \\ before a literal ( [ { . * + or ?",
+		return nil, fmt.Errorf("the pattern is invalid: %s: %s. The syntax is RE2: no lookaround, no backreferences. Put \\ before a literal ( [ { . * + or ?",
 			fault.Code, clip(fault.Expr, 200))
 	}
 	if err != nil {
-		return matcher{}, fmt.Errorf("the pattern is invalid: %w", err)
+		return nil, fmt.Errorf("the pattern is invalid: %w", err)
 	}
 	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
-		return matcher{}, errors.New("the pattern is too expensive: use fewer or smaller repetitions")
+		return nil, errors.New("the pattern is too expensive: use fewer or smaller repetitions")
 	}
-	re, err := regexp.Compile(flags + a.Pattern)
-	return matcher{re, anchored(parsed)}, err
-}
-
-// It is the beginning or end of the text, rather than of a line.
-func anchored(e *syntax.Regexp) bool {
-	if e.Op == syntax.OpBeginText || e.Op == syntax.OpEndText {
-		return true
-	}
-	for _, sub := range e.Sub {
-		if anchored(sub) {
-			return true
-		}
-	}
-	return false
+	return regexp.Compile(flags + a.Pattern)
 }
 
 type search struct {
 	tree     *workspace.Tree
 	guard    *secret.Guard
 	args     grepArgs
-	matcher  matcher
+	pattern  *regexp.Regexp
 	deadline time.Time
 
 	found    strings.Builder
@@ -178,7 +159,19 @@ func (s *search) searchDir(ctx context.Context, dir string) error {
 			continue
 		}
 		listed = true
-		if s.stopped == "" && s.shouldSearch(f) {
+		name := f.Path
+		if !strings.Contains(s.args.Glob, "/") {
+			name = path.Base(name)
+		}
+		switch {
+		case s.stopped != "", s.args.Glob != "" && !doublestar.MatchUnvalidated(s.args.Glob, name):
+		case f.Kind == workspace.Symlink:
+			s.links++
+		case f.Kind == workspace.Other:
+			s.broken++
+		case f.Size > maxSearched:
+			s.large = append(s.large, f.Path)
+		default:
 			if err := s.searchFile(ctx, f.Path); err != nil {
 				return err
 			}
@@ -196,26 +189,6 @@ func (s *search) searchDir(ctx context.Context, dir string) error {
 		return err
 	}
 	return s.searchFile(ctx, dir)
-}
-
-// It decides without opening the file, and counts the files that are skipped.
-func (s *search) shouldSearch(f workspace.File) bool {
-	name := f.Path
-	if !strings.Contains(s.args.Glob, "/") {
-		name = path.Base(name)
-	}
-	switch {
-	case s.args.Glob != "" && !doublestar.MatchUnvalidated(s.args.Glob, name):
-	case f.Kind == workspace.Symlink:
-		s.links++
-	case f.Kind == workspace.Other:
-		s.broken++
-	case f.Size > maxSearched:
-		s.large = append(s.large, f.Path)
-	default:
-		return true
-	}
-	return false
 }
 
 // The error is the context's.
@@ -244,4 +217,154 @@ func (s *search) searchFile(ctx context.Context, p string) error {
 		return nil
 	}
 	return s.searchText(ctx, p, content)
+}
+
+// The error is the context's.
+func (s *search) searchText(ctx context.Context, name string, content []byte) error {
+	s.files++
+	name = validUTF8(name)
+	hits, err := s.findHits(ctx, bytes.TrimPrefix(content, []byte(bom)))
+	switch {
+	case err != nil || len(hits) == 0:
+		return err
+	case s.args.FilesOnly:
+		s.add(name + "\n")
+	default:
+		s.addHits(name, bytes.TrimPrefix(content, []byte(bom)), hits)
+	}
+	return nil
+}
+
+type hit struct {
+	number int // of the line, from 1
+	from   int // start of the match in the line
+}
+
+// It finds one more than the limit, if there are more.
+func (s *search) findHits(ctx context.Context, content []byte) (hits []hit, err error) {
+	number := 0
+	for line := range bytes.Lines(content) {
+		if number%256 == 0 && time.Now().After(s.deadline) {
+			s.stopped = "the search timed out; narrow it with path or glob, or simplify the pattern"
+			return hits, nil
+		}
+		if number%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		number++
+		if line = trimLineEnd(line); len(line) > maxSearchedLine {
+			line = line[:maxSearchedLine]
+			s.long++
+		}
+		found := s.pattern.FindIndex(line)
+		if found == nil {
+			continue
+		}
+		hits = append(hits, hit{number, found[0]})
+		if s.args.FilesOnly || s.matches+len(hits) > s.args.Limit {
+			break
+		}
+	}
+	return hits, nil
+}
+
+// It reports whether the text was within the limits.
+func (s *search) add(text string) bool {
+	switch {
+	case s.matches >= s.args.Limit:
+		s.stopped = fmt.Sprintf("more than %d matches; narrow the search or increase limit", s.args.Limit)
+	case s.found.Len()+len(text) > maxFound:
+		s.stopped = "too many matches to show; narrow the search"
+	default:
+		s.found.WriteString(text)
+		s.matches++
+		return true
+	}
+	return false
+}
+
+// The context of a hit ends where the next one is.
+func (s *search) addHits(name string, content []byte, hits []hit) {
+	lines := bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
+	shown := 0 // the last line that is
+	for i, h := range hits {
+		from, to := max(shown+1, h.number-s.args.Context), min(len(lines), h.number+s.args.Context)
+		if i+1 < len(hits) {
+			to = min(to, hits[i+1].number-1)
+		}
+		var b strings.Builder
+		if s.args.Context > 0 && s.found.Len() > 0 && (shown == 0 || from > shown+1) {
+			b.WriteString("--\n")
+		}
+		for number := from; number <= to; number++ {
+			if line := trimLineEnd(lines[number-1]); number == h.number {
+				fmt.Fprintf(&b, "%s:%d: %s\n", name, number, excerpt(line, h.from))
+			} else {
+				fmt.Fprintf(&b, "%d- %s\n", number, excerpt(line, 0))
+			}
+		}
+		if shown = to; !s.add(b.String()) {
+			return
+		}
+	}
+}
+
+// maxShownLine limits the shown part of a line, in bytes.
+const maxShownLine = 300
+
+func excerpt(line []byte, from int) string {
+	if len(line) <= maxShownLine {
+		return validUTF8(string(line))
+	}
+	text := string(line)
+	start := boundary(text, max(0, min(from-maxShownLine/3, len(text)-maxShownLine)))
+	end := boundary(text, start+maxShownLine)
+	shown := validUTF8(text[start:end])
+	if start > 0 {
+		shown = "…" + shown
+	}
+	if end < len(text) {
+		shown += "…"
+	}
+	return shown
+}
+
+func (s *search) result() string {
+	var b strings.Builder
+	b.WriteString(s.found.String())
+	if s.matches == 0 && s.stopped == "" {
+		fmt.Fprintf(&b, "# no match in %s\n", render.Count(s.files, "file"))
+	}
+	if s.stopped != "" {
+		fmt.Fprintf(&b, "# stopped: %s\n", s.stopped)
+	}
+	for _, skipped := range []struct {
+		n    int
+		what string
+	}{
+		{s.binary, "binary file"}, {s.links, "symlink"}, {s.broken, "unreadable file"},
+	} {
+		if skipped.n > 0 {
+			fmt.Fprintf(&b, "# not searched: %s\n", render.Count(skipped.n, skipped.what))
+		}
+	}
+	if len(s.large) > 0 {
+		fmt.Fprintf(&b, "# not searched, over 8 MiB: %s\n", s.guard.Redact(listSome(s.large)))
+	}
+	if len(s.withheld) > 0 {
+		fmt.Fprintf(&b, "# withheld because they may contain secrets: %s\n", s.guard.Redact(listSome(s.withheld)))
+	}
+	if s.long > 0 {
+		fmt.Fprintf(&b, "# searched only the first 64 KiB of %s\n", render.Count(s.long, "long line"))
+	}
+	return b.String()
+}
+
+func listSome(names []string) string {
+	const shown = 5
+	text := clip(strings.Join(names[:min(len(names), shown)], "; "), 1000)
+	if len(names) > shown {
+		text += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	return text
 }

@@ -153,33 +153,6 @@ func TestGrepFollowsNoSymlink(t *testing.T) {
 	contains(t, text, "no match", "not searched: 1 symlink\n")
 }
 
-// Matching pieces first finds the same lines as matching line by line.
-func FuzzGrep(f *testing.F) {
-	f.Add("a+$", "a\nba\r\n\naa")
-	f.Add(`\s*b`, "a\n \nb\n")
-	f.Add(`\Aa|b\z`, "a\na\nb\nb")
-	f.Add("[^a]", "a\n\na\n")
-	f.Add("(?-m)^a$", "a\nb\na\n")
-	f.Fuzz(func(t *testing.T, pattern, content string) {
-		a := grepArgs{Pattern: pattern, Limit: 1000}
-		m, err := a.compile()
-		if err != nil {
-			t.Skip()
-		}
-		pieces := search{args: a, matcher: m, deadline: forever()}
-		m.wholeText = true
-		lines := search{args: a, matcher: m, deadline: forever()}
-		for _, s := range []*search{&pieces, &lines} {
-			if err := s.searchText(t.Context(), "f", []byte(content)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if one, two := pieces.result(), lines.result(); one != two {
-			t.Errorf("%q in %q:\n%s\nline by line:\n%s", pattern, content, one, two)
-		}
-	})
-}
-
 func BenchmarkGrep(b *testing.B) {
 	files := map[string]string{}
 	size := 0

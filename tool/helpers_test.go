@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -196,6 +195,3 @@ func (s *session) put(name, content string) {
 		s.t.Fatal(err)
 	}
 }
-
-// forever returns a time in the far future.
-func forever() time.Time { return time.Now().Add(1000 * time.Hour) }

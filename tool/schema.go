@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,8 +87,8 @@ func compile(text []byte) (c argSchema, err error) {
 }
 
 // decode decodes arguments into the value that to points to. If they are
-// invalid, it returns an explanation for the model, with the member's name and
-// the expected type; otherwise "".
+// invalid, it returns an explanation for the model, with each member's name and
+// its schema; otherwise "".
 //
 // It converts unambiguous values: a number or a boolean in a string, 0 and 1
 // for a boolean, a list in a string, and a single item without
@@ -181,109 +180,45 @@ func convertString(s *jsonschema.Schema, v string) any {
 	return v
 }
 
-// The library rejected the value. at is the path to it; empty for the arguments themselves.
-func explain(s *jsonschema.Schema, value any, at string) []string {
+// The library rejected the value, and says only the first reason. at is the path to it; empty for the arguments themselves.
+func explain(s *jsonschema.Schema, value any, at string) (faults []string) {
 	object, isObject := value.(map[string]any)
 	list, isList := value.([]any)
 	switch {
 	case s.Type == "object" && isObject:
-		return explainObject(s, object, at)
-	case s.Type == "array" && isList && len(list) >= minimum(s.MinItems) && len(list) <= maximum(s.MaxItems) && s.Items != nil:
-		var faults []string
+		for _, name := range s.Required {
+			if _, ok := object[name]; !ok {
+				faults = append(faults, fmt.Sprintf("%s is missing: expected %s", memberPath(at, name), brief(s.Properties[name], 800)))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if sub, known := s.Properties[name]; known {
+				faults = append(faults, explain(sub, object[name], memberPath(at, name))...)
+			} else if s.AdditionalProperties != nil {
+				names := strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+				faults = append(faults, fmt.Sprintf("%s is unknown; valid names: %s", clip(memberPath(at, name), 100), names))
+			}
+		}
+	case s.Type == "array" && isList && s.Items != nil:
 		for i, item := range list {
 			faults = append(faults, explain(s.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
 		}
+	}
+	if len(faults) > 0 {
 		return faults
 	}
-	if fits(s, value) {
+	if resolved, err := s.CloneSchemas().Resolve(nil); err != nil || resolved.Validate(value) == nil {
 		return nil
 	}
-	fault := fmt.Sprintf("expected %s, got %s", expected(s), brief(value))
-	if at != "" {
-		fault = at + ": " + fault
-	}
-	return []string{fault}
+	return []string{strings.TrimPrefix(fmt.Sprintf("%s: expected %s, got %s", at, brief(s, 800), brief(value, 100)), ": ")}
 }
 
-func explainObject(s *jsonschema.Schema, object map[string]any, at string) []string {
-	var faults []string
-	for _, name := range s.Required {
-		if _, ok := object[name]; !ok {
-			faults = append(faults, fmt.Sprintf("%s is missing: expected %s", memberPath(at, name), expected(s.Properties[name])))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		sub, known := s.Properties[name]
-		switch {
-		case known:
-			faults = append(faults, explain(sub, object[name], memberPath(at, name))...)
-		case s.AdditionalProperties != nil:
-			names := strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
-			faults = append(faults, fmt.Sprintf("%s is unknown; valid names: %s", clip(memberPath(at, name), 100), names))
-		}
-	}
-	return faults
-}
+func memberPath(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 
-func memberPath(at, name string) string {
-	if at == "" {
-		return name
-	}
-	return at + "." + name
-}
-
-func fits(s *jsonschema.Schema, value any) bool {
-	resolved, err := s.CloneSchemas().Resolve(nil)
-	return err == nil && resolved.Validate(value) == nil
-}
-
-func expected(s *jsonschema.Schema) string {
-	switch s.Type {
-	case "string":
-		if minimum(s.MinLength) > 0 {
-			return "a non-empty string"
-		}
-		return "a string"
-	case "integer":
-		switch {
-		case s.Minimum != nil && s.Maximum != nil:
-			return fmt.Sprintf("an integer from %.0f to %.0f", *s.Minimum, *s.Maximum)
-		case s.Minimum != nil:
-			return fmt.Sprintf("an integer of at least %.0f", *s.Minimum)
-		}
-		return "an integer"
-	case "boolean":
-		return "true or false"
-	case "array":
-		text := fmt.Sprintf("a list of at least %d", minimum(s.MinItems))
-		if s.MaxItems != nil {
-			text += fmt.Sprintf(" and at most %d", *s.MaxItems)
-		}
-		return text
-	case "object":
-		return "an object with " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
-	}
-	return "another type"
-}
-
-func minimum(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-func maximum(n *int) int {
-	if n == nil {
-		return math.MaxInt
-	}
-	return *n
-}
-
-func brief(value any) string {
+func brief(value any, limit int) string {
 	b, err := json.Marshal(value)
 	if err != nil {
 		return "another value"
 	}
-	return clip(string(b), 100)
+	return clip(string(b), limit)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,13 +26,13 @@ import (
 )
 
 type evalFlags struct {
-	models, cases, typed       []string // the cases' names, nil means all; typed are flags of the loops
-	times, at, parallel        int
-	maxTokens                  int64
-	maxCost                    float64
-	maxTime                    time.Duration
-	output                     string
-	keep, json, verbose, trust bool
+	models, cases, typed []string // the cases' names, nil means all; typed are flags of the loops
+	times, parallel      int
+	maxTokens            int64
+	maxCost              float64
+	maxTime              time.Duration
+	output               string
+	keep, json, trust    bool
 }
 
 func (a *app) evalCommand() *cobra.Command {
@@ -61,24 +60,19 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.models, "model", "m", nil, "a model, as `PROVIDER/NAME`; repeatable")
 	fs.StringArrayVar(&f.cases, "case", nil, "try only the case `NAME`; repeatable")
 	fs.IntVar(&f.times, "times", 1, "number of tries of each case with each model")
-	fs.IntVar(&f.at, "at", 0, "the K of pass@K (default the number of tries)")
 	fs.IntVar(&f.parallel, "parallel", 1, "number of tries that run at the same time")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before all tries use more than this many tokens")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before all tries cost more than this, in USD; the prices are in hone help models")
 	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this much active time of all tries, such as 8h")
-	config.SetRule(fs, "positive", "times", "at", "parallel", "max-tokens", "max-cost", "max-time")
+	config.SetRule(fs, "positive", "times", "parallel", "max-tokens", "max-cost", "max-time")
 	fs.StringVarP(&f.output, "output", "o", "", "record the results in `FILE` (default CASES.results.jsonl)")
 	config.SetRule(fs, "file", "output")
 	fs.BoolVar(&f.keep, "keep", false, "keep the copies of the trees")
 	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each round")
 	fs.BoolVar(&f.trust, "trust", false, "run the trees' own programs, such as build.sh, without asking; does not accept their settings (see hone help trust)")
 }
 
 func (f *evalFlags) valid(c *cobra.Command) error {
-	if f.at = cmp.Or(f.at, f.times); f.at > f.times {
-		return failure.Usage(fmt.Sprintf("--at %d needs as many tries, and --times is %d", f.at, f.times), fmt.Sprintf("--times %d", f.at))
-	}
 	if len(f.models) == 0 {
 		return failure.Usage("eval needs at least one model", "hone eval CASES.toml -m PROVIDER/NAME")
 	}
@@ -92,11 +86,10 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 
 type plan struct {
 	*eval.Evaluation
-	suite   *eval.Suite
-	path    string      // of the record
-	tries   []*eval.Try // those of one time after those of another
-	cases   []string    // their names
-	skipped []string
+	suite *eval.Suite
+	path  string      // of the record
+	tries []*eval.Try // those of one time after those of another
+	cases []string    // their names
 }
 
 func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
@@ -109,7 +102,7 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	for _, k := range evalLoops() {
 		names = append(names, k.Name)
 	}
-	p := &plan{path: path, Evaluation: &eval.Evaluation{Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
+	p := &plan{path: path, Evaluation: &eval.Evaluation{Parallel: f.parallel, Keep: f.keep, Version: version(),
 		Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime},
 		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error {
 			if !f.json {
@@ -162,11 +155,6 @@ func casesError(err error) error {
 // Nothing is sent before all jobs can start.
 func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
 	for _, c := range p.suite.Cases {
-		if program := c.Missing(exec.LookPath); program != "" {
-			p.skipped = append(p.skipped, c.Name)
-			a.say("warning", fmt.Sprintf("case %s is SKIPPED: %s is not installed", c.Name, program))
-			continue
-		}
 		p.cases = append(p.cases, c.Name)
 		if err := a.planCase(ctx, f, p, c); err != nil {
 			return err
@@ -205,12 +193,14 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 	}
 	for _, name := range f.models {
 		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
-		tries, err := eval.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times, func(model string) []string {
-			return slices.Concat([]string{k.Name, "-m", model}, args)
-		})
-		if err != nil {
-			return err
+		if file, scripted := strings.CutPrefix(name, "script/"); scripted { // each try starts in its own tree
+			if file, err = filepath.Abs(file); err != nil {
+				return err
+			}
+			name = "script/" + file
 		}
+		job.Command = slices.Concat([]string{k.Name, "-m", name}, args)
+		tries := eval.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, job.Model), f.times)
 		p.tries = append(p.tries, tries...)
 		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.Record.Result(t.Key); return !ok }) {
 			continue // the key of the model is not needed

@@ -125,7 +125,7 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 
 // It works in the current directory.
 func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.Kind) (n harness.Needs, err error) {
-	args := job.Command(1)
+	args := job.Command
 	if k.Rewrite != nil {
 		args = k.Rewrite(args)
 	}
@@ -176,8 +176,8 @@ func countOf(n int, one, more string) string {
 
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
 	results := p.Record.Of(p.tries)
-	rep := eval.NewReport(results, p.cases, f.models, f.at)
-	rep.Missing, rep.Skipped = len(p.tries)-len(results), p.skipped
+	rep := eval.NewReport(results, p.cases, f.models, f.times)
+	rep.Missing = len(p.tries) - len(results)
 	if f.json {
 		err = errors.Join(err, json.NewEncoder(a.out).Encode(rep))
 	} else {

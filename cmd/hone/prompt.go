@@ -42,16 +42,8 @@ type previewer interface {
 
 func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f := &loopFlags{}
-	p := k.Preview
-	check, words := k.Args, k.Complete
-	if p.Args != nil {
-		check = p.Args
-	}
-	if p.Complete != nil {
-		words = p.Complete
-	}
 	c := &cobra.Command{
-		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(check), ValidArgsFunction: completeFrom(words),
+		Use: k.Use, Short: "what " + k.Name + " would send first", Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},

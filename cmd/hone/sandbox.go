@@ -7,13 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,11 +29,7 @@ import (
 type sandboxFlags struct {
 	config.Values  // that were given
 	dir            string
-	rw, ro, hide   []string
-	doors          []string
-	timeout        time.Duration
-	memory         string
-	processes      int
+	rw, ro         []string
 	verbose, quiet bool
 }
 
@@ -63,13 +55,6 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	config.AddFlags(fs, f.Values, "", c.Name())
 	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file, `PATH`, that the command may change; repeatable")
 	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file, `PATH`, that the command may read but not change; repeatable")
-	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file, `PATH`, to hide from the command; repeatable")
-	fs.StringArrayVar(&f.doors, "door", nil, "a loopback `ADDRESS` that the command may reach without --net, such as 127.0.0.1:3000; repeatable")
-	fs.DurationVar(&f.timeout, "timeout", 0, "stop the command and its children after this time, such as 5m")
-	fs.StringVar(&f.memory, "memory", "", "memory limit of the command, a `SIZE` such as 4GB")
-	fs.IntVar(&f.processes, "processes", 0, "limit of processes and threads at a time (default 4096)")
-	config.SetRule(fs, "positive", "timeout", "processes")
-	config.SetRule(fs, "size>0", "memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "list what stays open and what is hidden")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors, apart from the command's output")
 	c.Flags().SetInterspersed(false)
@@ -79,14 +64,6 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	dir, w, err := a.resolveSandbox(ctx, f)
 	if err != nil {
 		return err
-	}
-	doors, err := doorsTo(f.doors)
-	if err != nil {
-		return err
-	}
-	for _, d := range doors {
-		defer d.Close()
-		w.Settings.Doors = append(w.Settings.Doors, d.Door())
 	}
 	if err := a.host().Enclose(ctx, w); err != nil {
 		return interrupted(ctx, err)
@@ -110,11 +87,10 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 		a.sayPlain("%s", note)
 	}
 	out, errs := shownOn(a.out, w.Guard), shownOn(a.err, w.Guard)
-	r, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
+	r, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, MaxOutput: 1, LiveOut: out, LiveErr: errs})
 	out.Flush()
 	errs.Flush()
-	a.doorsUsed(doors, f)
-	if err := a.sandboxEnd(ctx, f, r, err); err != nil {
+	if err := a.sandboxEnd(ctx, r, err); err != nil {
 		return err
 	}
 	if a.exit == 0 || f.quiet {
@@ -162,74 +138,28 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, config.Send.In(file.Shared()), file.Variables(), a.environ); err != nil {
 		return dir, w, err
 	}
-	if f.memory != "" {
-		w.Settings.Memory, _ = config.ParseSize(f.memory) // its rule has been checked
-	}
-	if f.processes > 0 {
-		w.Settings.Processes = f.processes
-	}
 	return dir, w, extend(w, f, dir)
 }
 
 // What is written on the command line has to be there, but for what is to be kept from coming into being.
 func extend(w *harness.Walls, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
-		flag  string
-		from  []string
-		to    *[]string
-		there func(at string) bool
-	}{
-		{"rw", f.rw, &w.Settings.Write, func(string) bool { return true }},
-		{"ro", f.ro, &w.Settings.Read, func(at string) bool { return !inside(w.Root, at) }},
-		{"hide", f.hide, &w.Settings.Hide, func(string) bool { return false }},
-	} {
+		flag string
+		from []string
+		to   *[]string
+	}{{"rw", f.rw, &w.Settings.Write}, {"ro", f.ro, &w.Settings.Read}} {
 		for _, p := range list.from {
 			at, err := loop.AbsPath(dir, p)
 			if err != nil {
 				return err
 			}
-			if _, err := os.Stat(at); err != nil && list.there(at) {
+			if _, err := os.Stat(at); err != nil && (list.flag == "rw" || !sandbox.Within(w.Root, at)) {
 				return failure.Usage(fmt.Sprintf("--%s %s: no such directory or file", list.flag, p), "create it, or name one that exists")
 			}
 			*list.to = append(*list.to, at)
 		}
 	}
 	return nil
-}
-
-func inside(folder, path string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
-	var doors []*sandbox.Forwarding
-	for _, a := range addresses {
-		host, port, err := net.SplitHostPort(a)
-		if host == "localhost" {
-			host = "127.0.0.1"
-		}
-		n, convErr := strconv.Atoi(port)
-		if ip := net.ParseIP(host); err != nil || convErr != nil || n < 1 || n > 65535 || ip == nil || !ip.IsLoopback() {
-			return nil, failure.Usage(fmt.Sprintf("--door %s is not a loopback address with a port", a), "--door 127.0.0.1:3000; other machines need --net")
-		}
-		doors = append(doors, sandbox.Forward(net.JoinHostPort(host, port)))
-	}
-	return doors, nil
-}
-
-func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
-	for _, d := range doors {
-		passed, failed := d.Connections()
-		from, to := d.Bytes()
-		switch {
-		case f.quiet:
-		case failed > 0 && passed == 0:
-			a.sayPlain("nothing answered at %s outside the walls", d.Door().Addr)
-		case f.verbose && passed > 0:
-			a.sayPlain("door %s: %d connections, %s out, %s in", d.Door().Addr, passed, render.Bytes(from), render.Bytes(to))
-		}
-	}
 }
 
 func (a *app) sayPlain(format string, args ...any) {
@@ -241,7 +171,7 @@ func (a *app) sayPlain(format string, args ...any) {
 	fmt.Fprintf(a.err, "hone: "+format+"\n", args...)
 }
 
-func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, err error) error {
+func (a *app) sandboxEnd(ctx context.Context, r sandbox.Result, err error) error {
 	for _, p := range r.Restored {
 		a.sayPlain("%s", p.Note())
 	}
@@ -262,9 +192,7 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	case err != nil:
 		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
-		return &failure.Error{Kind: hone.KindBudget, Why: "the command exceeded its limit of " + r.OverLimit, Hint: "raise it with --memory or --processes"}
-	case r.TimedOut:
-		return &failure.Error{Kind: hone.KindBudget, Why: fmt.Sprintf("the command timed out after %s and was killed", render.Duration(f.timeout)), Hint: "raise --timeout"}
+		return &failure.Error{Kind: hone.KindBudget, Why: "the command exceeded its limit of " + r.OverLimit, Hint: "raise memory or processes in [sandbox] of " + config.HonePath}
 	}
 	a.exit = shellStatus(r)
 	return nil

@@ -37,7 +37,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Args), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err
@@ -53,12 +53,8 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	return c
 }
 
-// A nil check accepts no arguments.
-func argsOf(check func([]string) error) cobra.PositionalArgs {
-	if check == nil {
-		return noArgs
-	}
-	return func(_ *cobra.Command, args []string) error { return check(args) }
+func argsOf(k loop.Kind) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error { return k.Accept(args) }
 }
 
 // It stops after the first run that is not done. The runs share one budget.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -102,18 +101,6 @@ func TestQuiet(t *testing.T) {
 	t.Logf("10 jobs with 2 workers in %s", time.Since(began).Round(time.Second))
 	f.finished(s, repos)
 	f.bought(len(repos), 0, s)
-	if said := f.run("remove", "quiet"); !strings.HasPrefix(said, "removed quiet: ") || len(f.stored()) > 0 {
-		t.Errorf("%s; the store still has %v", said, f.stored())
-	}
-}
-
-// stored returns the batches in the store.
-func (f *fleet) stored() (ids []string) {
-	list, _ := os.ReadDir(f.store)
-	for _, e := range list {
-		ids = append(ids, e.Name())
-	}
-	return ids
 }
 
 // TestKills is the scene of the issue: 50 jobs on 4 workers, of which one is killed every 5 seconds.
@@ -283,9 +270,6 @@ func TestCancel(t *testing.T) {
 		s, ok := f.read("cancel")
 		return ok && s.Jobs[0].State == flow.Running && s.Jobs[0].Outcome.Rounds > 0 && s.Jobs[0].Outcome.Spent.Tokens > 0
 	})
-	if said, err := f.command("remove", "cancel").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch cancel has not ended") {
-		t.Errorf("a batch that has not ended was removed: %v, %s", err, said)
-	}
 	f.run("cancel", "cancel", "job-00")
 	f.await("the first job ends", time.Minute, func() bool {
 		s, ok := f.read("cancel")
@@ -297,6 +281,9 @@ func TestCancel(t *testing.T) {
 	if s.Jobs[0].State != flow.Cancelled || s.Counts[flow.Cancelled] < 2 || s.Counts[flow.Done]+s.Counts[flow.Cancelled] != 6 {
 		t.Errorf("the first job is %s, and the batch has %v", s.Jobs[0].State, s.Counts)
 	}
+	if said, err := f.command("cancel", "cancel").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch cancel has ended") {
+		t.Errorf("%v: %s", err, said)
+	}
 	f.exact(s)
 	different, repeated := f.provider.log()
 	if sold := int64(different+repeated) * tokens; repeated > 0 || s.Bank.Spent.Tokens < sold {
@@ -304,51 +291,24 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestTerminate terminates a batch with the server's own tool. The worker of its job learns
-// that later, and stores the run. So the batch must not be removed before.
-func TestTerminate(t *testing.T) {
-	f := newFleet(t, 2*time.Second)
-	f.startWorkers(1)
-	f.submit("ended", 1, 0, plenty)
-	f.await("the job has stored something", time.Minute, func() bool { return len(f.stored()) > 0 })
-	if said, err := exec.Command("temporal", "workflow", "terminate", "--address", f.address, "--workflow-id", flow.BatchID("ended")).CombinedOutput(); err != nil {
-		t.Fatal(err, string(said))
-	}
-	said, err := f.command("remove", "ended").CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "but these legs still run: "+flow.JobID("ended", "job-00")) {
-		t.Errorf("%v: %s", err, said)
-	}
-	f.await("the batch can be removed", time.Minute, func() bool { return f.command("remove", "ended").Run() == nil })
-	_ = f.workers[0].Process.Signal(os.Interrupt)
-	_ = f.workers[0].Wait()
-	f.workers = nil
-	if left := f.stored(); len(left) > 0 {
-		t.Errorf("the store still has %v", left)
-	}
-}
-
-// TestNoWorker asks and changes batches while no worker runs.
+// TestNoWorker shows and cancels batches while no worker runs.
 func TestNoWorker(t *testing.T) {
 	f := newFleet(t, 10*time.Millisecond)
-	for i, id := range []string{"alone", "beside"} {
-		f.submit(id, 3, 10*i, plenty, "--parallel=1")
-		if s, ok := f.read(id); !ok || s.Jobs[0].State != flow.Running || s.Jobs[2].State != flow.Queued {
-			t.Errorf("%v, and the jobs are %+v", ok, s.Jobs)
-		}
-	}
-	if said, _ := f.command("list").CombinedOutput(); strings.Count(string(said), "note: no worker answers") != 1 || strings.Count(string(said), "2 queued, 1 running") != 2 {
-		t.Errorf("the list is %s", said)
-	}
-	f.run("cancel", "alone", "job-02")
-	f.startWorkers(1)
-	s, beside := f.awaitEnd("alone"), f.awaitEnd("beside")
-	if s.Counts[flow.Done] != 2 || s.Jobs[2].State != flow.Cancelled || beside.Counts[flow.Done] != 3 {
-		t.Errorf("%v and %v", s.Counts, beside.Counts)
-	}
-	f.bought(5, 0, s, beside)
-	if said, err := f.command("cancel", "alone").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch alone has ended: 2 done, 1 cancelled") {
+	f.submit("waits", 3, 0, plenty, "--parallel=1")
+	f.submit("ends", 3, 10, plenty)
+	if said, err := f.command("show", "waits").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch waits does not answer: no worker is running") {
 		t.Errorf("%v: %s", err, said)
 	}
+	if said := f.run("list"); strings.Count(said, "no worker is running") != 2 {
+		t.Errorf("the list is %s", said)
+	}
+	f.run("cancel", "ends")
+	f.startWorkers(1)
+	s, none := f.awaitEnd("waits"), f.awaitEnd("ends")
+	if s.Counts[flow.Done] != 3 || none.Counts[flow.Cancelled] != 3 {
+		t.Errorf("%v and %v", s.Counts, none.Counts)
+	}
+	f.bought(3, 0, s, none)
 }
 
 // TestTwoBatches runs two batches at the same time, of which neither has enough for all

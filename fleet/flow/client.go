@@ -63,8 +63,8 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 	return err
 }
 
-// Read returns the status of a batch. While the batch runs, one of its workers or a [StandIn]
-// must be running to answer; once it has ended, the server alone answers.
+// Read returns the status of a batch. While the batch runs, one of its workers must
+// be running to answer; once it has ended, the server alone answers.
 func Read(ctx context.Context, c client.Client, id string) (s Status, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {
@@ -93,35 +93,6 @@ func budget(limit group.Amount) string {
 	return ", at most " + limit.String()
 }
 
-// Working returns the workflows that still work on a batch: the batch's own if it runs,
-// otherwise those of its legs, which a terminated batch does not wait for. It returns nil
-// if there are none. It asks only the server.
-func Working(ctx context.Context, c client.Client, id string) (ids []string, err error) {
-	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
-	if err != nil {
-		return nil, batchError(err)
-	}
-	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return []string{BatchID(id)}, nil
-	}
-	for _, child := range d.GetPendingChildren() { // when the batch ended
-		d, err := c.DescribeWorkflowExecution(ctx, child.GetWorkflowId(), child.GetRunId())
-		if err = batchError(err); err != nil && !errors.Is(err, ErrUnknown) {
-			return nil, err
-		}
-		if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			ids = append(ids, child.GetWorkflowId())
-		}
-	}
-	return ids, nil
-}
-
-// Queue returns the task queue of a batch.
-func Queue(ctx context.Context, c client.Client, id string) (string, error) {
-	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
-	return d.GetExecutionConfig().GetTaskQueue().GetName(), batchError(err)
-}
-
 // The workflow has ended without a result, for example because it was terminated. What the last legs have spent is missing.
 func (s *Status) stop(why string) {
 	s.Ended = true
@@ -141,12 +112,19 @@ func Answer(ctx context.Context, c client.Client, id, name string, answers []job
 }
 
 // Cancel cancels jobs by name: a running leg is interrupted, and its result is kept. Without
-// names, Cancel cancels all jobs of the batch that have not ended.
+// names, Cancel cancels all jobs of the batch that have not ended; that needs no worker.
 func Cancel(ctx context.Context, c client.Client, id string, names ...string) error {
-	if len(names) == 0 {
-		return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
+	if len(names) > 0 {
+		return update(ctx, c, id, cancelUpdate, names)
 	}
-	return update(ctx, c, id, cancelUpdate, names)
+	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
+	switch {
+	case err != nil:
+		return batchError(err)
+	case d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return ErrEnded // which the server does not say
+	}
+	return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
 }
 
 func update(ctx context.Context, c client.Client, id, name string, args ...any) error {

@@ -6,8 +6,8 @@
 // no messages between workflows, and can continue as new when its history is long and the
 // running legs have ended.
 //
-// [Register] registers both workflows with a worker. [Start], [Read], [Answer], [Cancel] and
-// [StandIn] are for clients.
+// [Register] registers both workflows with a worker. [Start], [Read], [Answer] and [Cancel]
+// are for clients.
 //
 // The bank lends a job an allowance before each leg, and takes the rest back after it. A
 // job that has used up its allowance borrows again, after the jobs that have not started,

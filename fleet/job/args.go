@@ -64,12 +64,8 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 	if slices.Contains(fs.Args(), "-") {
 		return "- means standard input, which a worker does not have", "write the text itself"
 	}
-	if k.Args != nil {
-		if err := k.Args(fs.Args()); err != nil {
-			return err.Error(), "see hone help " + k.Name
-		}
-	} else if fs.NArg() > 0 {
-		return fmt.Sprintf("%s takes no arguments, and %q is not a flag", k.Name, fs.Arg(0)), "see hone help " + k.Name
+	if err := k.Accept(fs.Args()); err != nil {
+		return err.Error(), "see hone help " + k.Name
 	}
 	return "", ""
 }

@@ -302,27 +302,6 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	return w.version, nil
 }
 
-// TryWalls returns why hone's commands cannot run with Args, in hone's own words; nil if they
-// can, or if there are no Args.
-func (w *Worker) TryWalls(ctx context.Context) error {
-	if len(w.Args) == 0 {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "hone-walls-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	g := &leg{Worker: w, dir: dir, repo: filepath.Join(dir, "repo")} // beside the state of hone
-	if err = os.Mkdir(g.repo, 0o700); err == nil {
-		err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
-	}
-	if failed, ok := errors.AsType[*child.Failure](err); ok {
-		return failed
-	}
-	return err
-}
-
 // withheld are prefixes of variables that hone and git do not get by default.
 var withheld = []string{"AWS_", "TEMPORAL_"}
 

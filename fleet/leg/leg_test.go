@@ -341,9 +341,7 @@ func TestDamagedStore(t *testing.T) {
 	part := f.object(first)
 	f.replaces(first, part[:len(part)-1])
 	refused("a changed part", "is not what the worker wrote", f.worker(), l)
-	if err := s.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	f.remove(first)
 	refused("a lost entry", "submit the job again", f.worker(), l)
 	if after, _ := f.models.requests(); after != before {
 		t.Error("a model was asked")
@@ -378,20 +376,6 @@ func TestQuestion(t *testing.T) {
 	l.Answers = []job.Answer{{Question: o.Questions[0].Digest, Approved: true}}
 	if o = f.done(f.worker(), l, 0); f.result(o, "a.txt") != "value: 1" {
 		t.Errorf("%+v", o)
-	}
-}
-
-// A worker knows at once whether hone accepts the walls that it was given.
-func TestWalls(t *testing.T) {
-	w := newFleet(t, nil).worker()
-	for _, args := range [][]string{nil, {"--sandbox=none"}, {"--sandbox", "auto"}} {
-		if w.Args = args; w.TryWalls(t.Context()) != nil {
-			t.Errorf("%q: %v", args, w.TryWalls(t.Context()))
-		}
-	}
-	w.Args = []string{"--sandbox", "foo"}
-	if err := w.TryWalls(t.Context()); err == nil || err.Error() != `--sandbox: "foo" is not one of the choices` {
-		t.Error(err)
 	}
 }
 

@@ -115,23 +115,3 @@ func (d dir) List(ctx context.Context, prefix string) ([]string, error) {
 	slices.Sort(names)
 	return names, nil
 }
-
-func (d dir) Delete(_ context.Context, name string) error {
-	err := checkName(name)
-	if err != nil {
-		return err
-	}
-	folder := filepath.Dir(d.path(name))
-	left, _ := filepath.Glob(filepath.Join(folder, newPrefix+"*")) // by killed processes
-	for _, path := range append(left, d.path(name)) {
-		if failed := os.Remove(path); !errors.Is(failed, fs.ErrNotExist) {
-			err = errors.Join(err, failed)
-		}
-	}
-	for ; folder != d.root && os.Remove(folder) == nil; folder = filepath.Dir(folder) {
-	} // up to the first directory that has something else
-	if err != nil {
-		return fmt.Errorf("delete %s from the store: %w", name, err)
-	}
-	return nil
-}

@@ -101,13 +101,3 @@ func (b bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	slices.Sort(names)
 	return names, ctx.Err()
 }
-
-func (b bucket) Delete(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	if err := b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{}); err != nil {
-		return failure("delete from the store", name, err)
-	}
-	return nil
-}

@@ -39,8 +39,6 @@ type Store interface {
 	Create(ctx context.Context, name string, content io.ReadSeeker) error
 	// List returns the names that begin with prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
-	// Delete deletes an object if it exists. The caller must not write to its folder at the same time.
-	Delete(ctx context.Context, name string) error
 }
 
 // Open opens a store: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME. The

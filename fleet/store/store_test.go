@@ -119,14 +119,6 @@ func conform(t *testing.T, s Store) {
 			t.Errorf("create %q", name)
 		}
 	}
-	for range 2 {
-		if err := s.Delete(ctx, "b/j/log/2"); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := s.Get(ctx, "b/j/log/2"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("get what was deleted: %v", err)
-	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := s.Create(done, "c", strings.NewReader("")); err == nil {

@@ -5,6 +5,9 @@ import "time"
 // The loops, in the order in which their sections are shown.
 const loopNames = "fix reconcile implement task phase improve"
 
+// chats are the loops that embed loop.Chat, and task, whose executor works as they do.
+const chats = "fix task improve"
+
 // What settings of several rows open, and the mark of a row that needs no trust.
 const (
 	safe = "-"
@@ -47,9 +50,9 @@ var (
 	Advice       = row("auto", Row{Key: "model.advice", Valid: "auto|none", Opens: safe, Apart: true, Help: `whether models get AGENTS.md: auto, or none`})
 
 	// [limits]; rounds may be in the section of a loop, too.
-	Rounds = row(0, Row{Key: "limits.rounds", Own: true, Flag: "rounds", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true, Example: "5", Help: "maximum number of rounds",
-		In: In{"fix": {Default: 5}, "reconcile": {Default: 5}, "implement": {Default: 8},
-			"task":  {Default: 5, Help: "maximum number of rounds, each an execution and a review; also --agent-loops, -nloop"},
+	Rounds = row(5, Row{Key: "limits.rounds", Own: true, Flag: "rounds", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true, Example: "5", Help: "maximum number of rounds",
+		In: In{"implement": {Default: 8},
+			"task":  {Help: "maximum number of rounds, each an execution and a review; also --agent-loops, -nloop"},
 			"phase": {Default: 3, Help: "maximum number of rounds of building and verifying"}, "improve": {Default: 20}}})
 	MaxTokens = row(int64(5_000_000), Row{Key: "limits.max-tokens", Flag: "max-tokens", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop the run before it uses more than this many tokens"})
@@ -123,13 +126,13 @@ var (
 	Processes = row(0, Row{Key: "sandbox.processes", Valid: "positive", Opens: safe, Apart: true, Example: "512", Help: "processes and threads of one command at a time", Unset: "4096"})
 
 	// Loops whose models work in sessions, and questions.
-	Turns = row(30, Row{Key: "LOOP.turns", Flag: "turns", Group: "limits", Loops: "fix task phase improve", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of model calls in one session",
+	Turns = row(30, Row{Key: "LOOP.turns", Flag: "turns", Group: "limits", Loops: chats + " phase", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of model calls in one session",
 		In: In{"phase": {Default: 60}, "task": {Help: "maximum number of model calls in one execution session; also --agent-iterations, -niter"}}})
-	MaxToolCalls = row(120, Row{Key: "LOOP.max-tool-calls", Flag: "max-tool-calls", Group: "limits", Rare: true, Loops: "fix task phase improve", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of tool calls in one session",
+	MaxToolCalls = row(120, Row{Key: "LOOP.max-tool-calls", Flag: "max-tool-calls", Group: "limits", Rare: true, Loops: chats + " phase", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of tool calls in one session",
 		In: In{"phase": {Default: 240}}})
-	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: "fix task reconcile phase improve", Sections: "fix task reconcile improve", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
+	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: chats + " reconcile phase", Sections: chats + " reconcile", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
 		Help: "how to approve changes that need approval: ask, all, or none, which declines them", In: In{"implement": {Default: "none"}, "improve": {Default: "none"}}})
-	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: "fix task improve", Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
+	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: chats, Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
 		In: In{"improve": {Help: "`programs` that the model may run in addition to the standard list, such as go,make; check and metric are always allowed"}, "task": {Help: "`programs` that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"}}})
 	Attempts = row(1, Row{Flag: "attempts", Group: "limits", Loops: "fix task implement improve", Apart: true, Lend: true,
 		Help: "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn",

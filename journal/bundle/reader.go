@@ -89,7 +89,6 @@ func NewReader(in io.Reader, limit int64) (*Reader, error) {
 	return r, nil
 }
 
-// magic is how a file begins that was compressed with zstd.
 const magic = "\x28\xb5\x2f\xfd"
 
 // Close releases what the reader needs. It does not close the file.
@@ -216,7 +215,6 @@ func cutError(err error) error {
 	return &DamageError{Why: "it cannot be read", Err: err}
 }
 
-// content is what an entry contains. It reads no more than the reader may.
 type content struct {
 	reader *Reader
 	name   string

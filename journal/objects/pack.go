@@ -126,7 +126,6 @@ func (p *Pack) append(at place, b []byte, encode func(b []byte) (kind, []byte, e
 	return nil
 }
 
-// note makes the record at the end of the pack known.
 func (p *Pack) note(at place) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()

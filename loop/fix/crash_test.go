@@ -38,8 +38,9 @@ func TestClean(t *testing.T) {
 func play(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 	return crashtest.RunProcess(t, dir, nil, o, func(r *hone.Run) hone.Round {
 		r.Check, r.Human, r.Limits.Rounds, r.Trust.CheckFirst = saysTwo(dir), hone.Always{}, 3, hone.UnlessClean
-		v := invocation{Settings: loop.Settings{Check: "say two", Task: "count"}}
-		return v.round(hone.Role{Name: "fixer", Model: m, Called: "test/model", System: system,
+		v := newInvocation()
+		v.Settings = loop.Settings{Check: "say two", Task: "count"}
+		return v.Round(hone.Role{Name: "fixer", Model: m, Called: "test/model", System: rules,
 			MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}}, nil)
 	})
 }

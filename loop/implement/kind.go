@@ -28,12 +28,10 @@ var help string
 // Kind is what implement declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name: "implement", Help: loop.ReadHelp(help), Args: loop.OneText,
-		Text:     true,
+		Name: "implement", Help: loop.ReadHelp(help), Text: true,
 		Key:      userKey,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
-		Preview:  loop.Preview{Short: "what implement would send first"},
 		Starters: starterFiles,
 	}
 }

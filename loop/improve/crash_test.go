@@ -76,11 +76,12 @@ func scene() crashtest.Scene {
 				target := 1.0
 				r.Check, r.Human, r.Limits.Rounds, r.Trust.CheckFirst = onlyOnes(dir), hone.Always{}, 5, hone.Informed
 				r.Metric = &hone.Metric{Target: &target, First: first, Compare: compare}
-				v := invocation{Settings: loop.Settings{Values: config.Values{}}}
+				v := newInvocation()
+				v.Settings = loop.Settings{Values: config.Values{}}
 				config.Lower.Set(v.Values, "size")
 				config.Metric.Set(v.Values, "wc -c a")
 				config.MinGain.Set(v.Values, "1%")
-				return v.round(hone.Role{Name: "improver", Model: m, Called: "test/model", System: system,
+				return v.Round(hone.Role{Name: "improver", Model: m, Called: "test/model", System: rules,
 					MaxOutput: 4096, Tools: []tool.Tool{tool.Read(r.Tree, nil), tool.Write(r.Tree, nil, r.Apply)}}, nil)
 			})
 			if end.Kind != hone.KindRounds {

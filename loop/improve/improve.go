@@ -5,7 +5,6 @@
 package improve
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -15,26 +14,15 @@ import (
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
-	"hone/workspace/secret"
 )
 
-// A round is one conversation. It starts with the best number so far and what was tried.
-func (v *invocation) round(improver hone.Role, guard *secret.Guard) hone.Round {
-	return func(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-		place, err := loop.Look(ctx, r, guard)
-		if err != nil {
-			return nil, err
-		}
-		report := place + v.standing(r)
-		if len(wrong) > 0 {
-			report += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
-		}
-		_, err = r.Talk(ctx, improver, hone.Text(v.prompt(), report))
-		if hone.OutOfBudget(err) {
-			return []check.Finding{}, err // what was changed is measured all the same
-		}
-		return nil, err
+// report says how good the best is and what was tried, and what the check said.
+func (v *invocation) report(r *hone.Run, _ string, found []check.Finding) string {
+	text := v.standing(r)
+	if len(found) > 0 {
+		text += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(found), "\n\n") + "\n"
 	}
+	return text
 }
 
 // standing says how good the best is, and what was tried before this round.

@@ -10,33 +10,36 @@ import (
 	"strings"
 
 	"hone"
+	"hone/check"
 	"hone/check/judge"
 	"hone/internal/config"
 	"hone/loop"
-	"hone/workspace"
+	"hone/tool"
 )
 
 var (
 	//go:embed help.md
 	help string
 	//go:embed prompt.md
-	system string // describes its part to the model (ruling G13)
+	rules string
 )
 
 // Kind is what improve declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name: "improve", Help: loop.ReadHelp(help), Args: loop.OneText, Text: true,
-		New:      func() loop.Loop { return &invocation{} },
-		Preview:  loop.Preview{Short: "what improve would send first, without what it measures at the start"},
+		Name: "improve", Help: loop.ReadHelp(help), Text: true,
+		New:      func() loop.Loop { return newInvocation() },
 		Starters: loop.CheckStarters(`hone improve --metric ./bench.sh --lower p95_ms --check "make test"; hone help improve says what a metric prints`),
 	}
 }
 
 // invocation is one improvement with all its settings resolved.
-type invocation struct {
-	loop.Settings
-	System string `json:"system"`
+type invocation struct{ loop.Chat }
+
+func newInvocation() *invocation {
+	v := &invocation{loop.Chat{Role: "improver", Rules: rules}}
+	v.Prompt, v.Report, v.Tools = func(*loop.Settings) string { return v.prompt() }, v.report, v.tools
+	return v
 }
 
 // Resolve reads flags and configuration. It requires a metric, and the name of its number.
@@ -63,14 +66,12 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err := loop.CheckLine(config.Metric.In(in.Values)); err != nil {
 		return l, loop.Usage("the metric has only blanks and comments", "--metric ./bench.sh")
 	}
-	if v.Settings, err = in.Settings(); err != nil {
+	if err = v.Use(in); err != nil {
 		return l, err
 	}
-	v.Task, err = in.Text()
 	name, _ := v.name()
 	v.About = strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
-	v.System = v.Walls.System(system)
-	return in.Limits(), err
+	return in.Limits(), nil
 }
 
 // leastP returns the smallest p that a test of so many samples on each side can have.
@@ -104,32 +105,36 @@ func (v *invocation) name() (name string, lower bool) {
 	return config.Higher.In(v.Values), false
 }
 
-// Build puts loop, tools, check and metric together.
-func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
-	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
-	improver := s.Role("improver", v.System)
-	metric, confirm := config.Metric.In(v.Values), config.Confirm.In(v.Values)
-	tools := loop.Toolset{Programs: v.Programs(), Always: []string{metric}}
-	if hidden := judge.Scripts(confirm); len(hidden) > 0 {
+// The model may run the metric, and sees nothing of the metric that confirms (ruling I5).
+func (v *invocation) tools(s loop.Session, set *loop.Toolset) ([]tool.Tool, error) {
+	set.Always = []string{config.Metric.In(v.Values)}
+	if hidden := judge.Scripts(config.Confirm.In(v.Values)); len(hidden) > 0 {
 		s.Guard().Hide(hidden)
-		tools.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
+		set.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
 	}
-	if improver.Tools, err = s.Tools(tools); err != nil {
-		return built, err
-	}
-	if v.Check != "" {
-		s.SetCheck(nil, s.Check)
-	}
-	r.Trust.CheckFirst = hone.Informed
+	return nil, nil
+}
+
+// Build adds the metric.
+func (v *invocation) Build(s loop.Session) (loop.Built, error) {
+	built, err := v.Chat.Build(s)
+	r, round, metric, confirm := built.Run, built.Round, config.Metric.In(v.Values), config.Confirm.In(v.Values)
 	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, metric, confirm}, "\n")), true
 	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(metric), judge.Scripts(confirm), judge.Scripts(v.Check))
 	r.Words = func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first }
 	m := meter{session: s, run: r, line: metric, confirm: confirm, profile: config.Profile.In(v.Values),
-		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
+		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact, gain: minGain(v.Values)}
 	m.name, m.lower = v.name()
-	m.gain = minGain(v.Values)
 	r.Metric = &hone.Metric{First: m.first, Compare: m.compare, Target: target(v.Values)}
-	return loop.Built{Run: r, Round: v.round(improver, s.Guard()), Turns: map[string]int{improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
+	built.Round = func(ctx context.Context, r *hone.Run, found []check.Finding) ([]check.Finding, error) {
+		found, err := round(ctx, r, found)
+		if hone.OutOfBudget(err) {
+			found = []check.Finding{} // what was changed is measured all the same
+		}
+		return found, err
+	}
+	built.Summary = func(end hone.End) string { return summaryText(r, end) }
+	return built, err
 }
 
 // existing returns the absolute paths of patterns that name files from the root.
@@ -161,6 +166,8 @@ func summaryText(r *hone.Run, end hone.End) string {
 }
 
 // Preview returns the first prompt without what is measured at the start.
-func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	return v.PromptOf("improver", v.System, v.prompt(), "the instructions; a run adds what it measures")
+func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	p, err := v.Chat.Preview(ctx, view)
+	p.What = "the instructions; a run adds what it measures"
+	return p, err
 }

@@ -32,13 +32,6 @@ func phaseArgs(args []string) error {
 	return nil
 }
 
-func onePhaseArg(args []string) error {
-	if len(args) != 1 || args[0] == allPhases {
-		return loop.Usage("prompt phase needs the number of one phase", "hone help prompt phase")
-	}
-	return phaseArgs(args)
-}
-
 // Split returns one run for each phase that the command line names, in their order.
 // "all" leaves out the phases that have passed. With --list it prints the
 // specifications as hone reads them, and returns no run.

@@ -43,14 +43,6 @@ func Kind() loop.Kind {
 		Agents:   true,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
-		Preview: loop.Preview{
-			Use:   "phase N",
-			Short: "what phase would send a role first",
-			Long: `prompt phase prints what phase would send a role first: the verifier to write the suite, or the
-builder in round 1. It runs no hook, so the map lacks the dependencies that map_deps would print.`,
-			Args:     onePhaseArg,
-			Complete: written,
-		},
 		Starters: starterFiles,
 	}
 }
@@ -119,6 +111,9 @@ func project(root string) error {
 
 // Resolve reads flags, environment, roles and configuration.
 func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+	if in.Preview && (len(in.Args) > 1 || in.Args[0] == allPhases) {
+		return l, loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
+	}
 	if err := project(in.Root); err != nil {
 		return l, err
 	}

@@ -25,14 +25,12 @@ func TestSeedVerdict(t *testing.T) {
 			Input:    `{"email": "test@test.com", "password": "correct"}`,
 			Observed: "404",
 			Text:     "SPEC: POST /auth/login {valid credentials} → 200 {token}\nINPUT: {\"email\": \"test@test.com\", \"password\": \"correct\"}\nOBSERVED: 404",
-			Line:     1,
 		},
 		{
 			Spec:     "GET /dashboard (valid token) → 200",
 			Input:    "GET /dashboard headers: {Authorization: Bearer <token>}",
 			Observed: "redirect /login",
 			Text:     "SPEC: GET /dashboard (valid token) → 200\nINPUT: GET /dashboard headers: {Authorization: Bearer <token>}\nOBSERVED: redirect /login",
-			Line:     5,
 		},
 	}
 	for name, text := range map[string]string{
@@ -97,39 +95,34 @@ func TestVerdictParts(t *testing.T) {
 		{"a note", "All contracts hold.\n", failedSpecs{
 			Warnings: []string{"it contains text but no SPEC: entry; it counts as a note that everything passed"},
 		}},
-		{"small letters", "Spec: a\n", failedSpecs{
-			Warnings: []string{`it contains "Spec:", which does not count: only a line that starts with SPEC: in capitals is a failure`},
-		}},
 		{"within a line", "Two failed.\nFirst SPEC: a → b\n", failedSpecs{
-			Failures: []failedSpec{{Spec: "First SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b", Line: 2}},
+			Failures: []failedSpec{{Spec: "Two failed.\nFirst SPEC: a → b", Text: "Two failed.\nFirst SPEC: a → b"}},
 			Warnings: []string{"it contains SPEC:, but no line starts with it; the whole text counts as one failure"},
 		}},
 		{"many lines", "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd\n", failedSpecs{
 			Failures: []failedSpec{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
-				Text: "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd", Line: 1}},
+				Text: "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd"}},
 		}},
 		{"each in a fence, with headings", "## One\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n## Two\n```text\nSPEC: d\nINPUT: e\nOBSERVED: f\n```\n", failedSpecs{
 			Failures: []failedSpec{
-				{Spec: "a", Input: "b", Observed: "c", Text: "SPEC: a\nINPUT: b\nOBSERVED: c", Line: 3},
-				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 10},
+				{Spec: "a", Input: "b", Observed: "c", Text: "SPEC: a\nINPUT: b\nOBSERVED: c"},
+				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f"},
 			},
 		}},
 		{"a fence of its own at the end", "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~\n\n***\nSPEC: d\nINPUT: e\nOBSERVED: f", failedSpecs{
 			Failures: []failedSpec{
-				{Spec: "a", Input: "b", Observed: "~~~\nc\n~~~", Text: "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~", Line: 1},
-				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f", Line: 9},
+				{Spec: "a", Input: "b", Observed: "~~~\nc\n~~~", Text: "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~"},
+				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f"},
 			},
 		}},
 		{"lacks parts", "SPEC: a\nOBSERVED: c\nSPEC:\nINPUT: b\nSPEC: d\n", failedSpecs{
 			Failures: []failedSpec{
-				{Spec: "a", Observed: "c", Text: "SPEC: a\nOBSERVED: c", Line: 1},
-				{Input: "b", Text: "SPEC:\nINPUT: b", Line: 3},
-				{Spec: "d", Text: "SPEC: d", Line: 5},
+				{Spec: "a", Observed: "c", Text: "SPEC: a\nOBSERVED: c"},
+				{Input: "b", Text: "SPEC:\nINPUT: b"},
+				{Spec: "d", Text: "SPEC: d"},
 			},
 			Warnings: []string{
-				"no contract after SPEC: in the entry of line 3",
-				"no INPUT:, which the builder has to guess, in the entry of lines 1, 5",
-				"no OBSERVED: in the entry of lines 3, 5",
+				"an entry has no INPUT:, which the builder has to guess",
 			},
 		}},
 	} {
@@ -140,19 +133,6 @@ func TestVerdictParts(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestVerdictOfMuch: a megabyte of entries is read whole, and its warnings
-// stay few and short.
-func TestVerdictOfMuch(t *testing.T) {
-	const entries = 4096
-	failures, warnings := readFailed(strings.Repeat("SPEC:"+strings.Repeat(" ", 250)+"\n", entries))
-	if len(failures) != entries {
-		t.Errorf("%d failures, want %d", len(failures), entries)
-	}
-	if len(warnings) != 3 || len(strings.Join(warnings, "")) > 500 {
-		t.Errorf("%d warnings: %.500q", len(warnings), warnings)
 	}
 }
 
@@ -173,9 +153,8 @@ func FuzzReadFailed(f *testing.F) {
 			t.Errorf("%q says no SPEC: and has failures", text)
 		}
 		read := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-		lines := strings.Split(read, "\n")
 		for _, failure := range failures {
-			if failure.Line < 1 || failure.Line > len(lines) || !strings.Contains(read, failure.Text) || failure.Text == "" {
+			if !strings.Contains(read, failure.Text) || failure.Text == "" {
 				t.Errorf("%q has the failure %+v", text, failure)
 			}
 		}

@@ -30,7 +30,6 @@ func Kind() loop.Kind {
 		Root:     root,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
-		Preview:  loop.Preview{Short: "what reconcile would send first"},
 		Starters: starterFiles,
 	}
 }

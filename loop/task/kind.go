@@ -28,7 +28,6 @@ func Kind() loop.Kind {
 		Rewrite:  rewriteOptions,
 		Agents:   true,
 		New:      func() loop.Loop { return &invocation{} },
-		Preview:  loop.Preview{Short: "what task would send first"},
 		Starters: starterFiles,
 	}
 }

@@ -230,8 +230,8 @@ func TestNothingPendingIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestCompleteIsNotBelieved where the check fails: what it found continues the
-// session in the next loop, and no review is asked (ruling S3).
+// TestCompleteIsNotBelieved where the check fails: what it found begins the next
+// loop, and no review is asked (ruling S3).
 func TestCompleteIsNotBelieved(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"a": "zero\n"})
@@ -244,14 +244,10 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.")
 	holds(t, "the first execution", prompts[0], "The check reports:\n  - a says \"zero\\n\"\n    and not done\n")
 	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
-		sent := m.asked[i+1].Messages
-		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "  - a says \"zero\\n\"\n    and not done\n", "This session continues: from now on it has at most")
-		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
-			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
-		}
+		holds(t, "a later loop", prompts[i+1], loop+"Last loop — check: not run.\n", "  - a says \"zero\\n\"\n    and not done\n", "Your last session changed nothing, and said: ")
 	}
-	if len(prompts) != 1 {
-		t.Errorf("%d sessions began, want 1", len(prompts))
+	if len(prompts) != 3 {
+		t.Errorf("%d sessions began, want 3", len(prompts))
 	}
 	for _, p := range prompts {
 		if strings.Contains(p, "Task file:") {

@@ -85,46 +85,6 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pri
 	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
 }
 
-// ok is false unless the last session ended with an answer, nothing is pending, and the check found something. A changed task,
-// or files that were restored, need a new session.
-func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding, past earlier) (text string, ok bool, err error) {
-	if l.Executor.Agent || len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
-		return "", false, nil
-	}
-	last := past.loops[len(past.loops)-1]
-	if last.missingAnswer() != "" {
-		return "", false, nil
-	}
-	p, err := hone.Step(ctx, r, "compose continuation", prior, func(context.Context) (composed, error) {
-		said, err := r.LastSession(l.Executor)
-		if err != nil {
-			return composed{}, err
-		}
-		state, do := "The check does not pass with the files as they are now.", "Fix what the check reports, run the check again,"
-		note, others := loop.ProofNote(prior)
-		if note != "" {
-			state, do = note, "Do what is said above,"
-		}
-		return composed{fmt.Sprintf("Loop %d of %d.\n%s%s%s\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
-			loop.FalseClaim(said, prior), state, pendingText(others), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor), do))}, nil
-	})
-	return p.Text, true, err
-}
-
-const continuation = "\nThis session continues: from now on it has %s; the last reply is for the final answer. %s and end with your final answer in the same form as before.\n"
-
-func onlyChecked(prior []check.Finding) bool {
-	checked := false
-	for _, f := range prior {
-		switch f.Source {
-		case sourcePending, sourceBlocker, sourceUnfinished, "undo":
-			return false
-		}
-		checked = checked || f.Blocks() && !f.Broken
-	}
-	return checked
-}
-
 func (l Loop) messages(t taskFile, text string) []model.Message {
 	if l.Executor.Agent {
 		return agentMessages(t, text)
@@ -280,13 +240,6 @@ func lastOf(items []string) string {
 		text = fmt.Sprintf("(%d before these are not listed) %s", before, text)
 	}
 	return text
-}
-
-func (s LoopSummary) uncheckedText() string {
-	if s.Unchecked == "" {
-		return ""
-	}
-	return "Last loop — check: " + s.Unchecked + ".\n"
 }
 
 func (s LoopSummary) missingAnswer() string {

@@ -189,18 +189,10 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 	return did, nil
 }
 
-// The last session is continued if only the check was not content with it, and it leaves room.
 func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
 	past, err := earlierLoops(r)
 	if err != nil {
 		return hone.Conversation{}, err
-	}
-	if text, ok, err := l.composeContinuation(ctx, r, t, prior, past); err != nil {
-		return hone.Conversation{}, err
-	} else if ok {
-		if talk, ok, err := r.Continue(ctx, role, text); ok || err != nil {
-			return talk, err
-		}
 	}
 	messages, err := l.composeExecution(ctx, r, t, prior, past)
 	if err != nil {

@@ -1,17 +1,18 @@
 package task
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"hone/internal/lazyregexp"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 	"hone/workspace"
 )
@@ -84,149 +85,137 @@ func loadTask(tree *workspace.Tree, name string) (taskFile, error) {
 	return parseTask(name, text)
 }
 
-// parseTask parses the text of a task file in CodeScribe's form: [[chat.user]] and
-// [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
-// with a role. Long contents are between three single quotes. [tools] bash and
-// [check] command and judge are optional; other keys are ignored. The error is a [*taskError].
-func parseTask(name string, text []byte) (taskFile, error) {
-	var tree map[string]any
-	if err := checkEncoding(name, text); err != nil {
-		return taskFile{}, err
-	}
-	if err := toml.Unmarshal(text, &tree); err != nil {
-		return taskFile{}, syntaxError(name, err)
-	}
-	r := readTask(name, text)
-	turns, err := r.chat(tree)
-	if err != nil {
-		return taskFile{}, err
-	}
-	allow, err := r.allow(tree["tools"])
-	if err != nil {
-		return taskFile{}, err
-	}
-	command, judge, err := r.check(tree["check"])
-	return taskFile{File: name, Turns: turns, Allow: allow, Check: command, Judge: judge}, err
-}
-
-// The TOML library's own errors would not tell the user what to do about it.
-func checkEncoding(name string, text []byte) error {
-	if strings.HasPrefix(string(text), "\ufeff") {
-		return &taskError{name, 1, "it starts with a byte order mark", "save it as UTF-8 without one"}
-	}
-	line := 1
-	for l := range strings.Lines(string(text)) {
-		if !utf8.ValidString(l) {
-			return &taskError{name, line, "it is not UTF-8", "save it as UTF-8"}
-		}
-		line++
-	}
-	return nil
-}
-
-func syntaxError(name string, err error) error {
-	e := &taskError{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		e.Line, _ = at.Position()
-	}
-	return e
-}
-
-func (r *taskReader) wrong(line int, hint, problem string, args ...any) error {
-	return &taskError{r.name, line, fmt.Sprintf(problem, args...), hint}
-}
-
 const twoForms = "start each turn with [[chat.user]] or [[chat.assistant]], and give it a content"
-
-func (r *taskReader) chat(tree map[string]any) ([]turn, error) {
-	_, there := tree["chat"]
-	switch {
-	case !there:
-		return nil, r.wrong(0, "write [[chat.user]] and below it content = '''…'''", "it has no chat, so nothing is asked for")
-	case r.fault != nil:
-		return nil, r.fault
-	case len(r.turns) == 0:
-		return nil, r.wrong(r.line("chat"), twoForms, "the chat is empty")
-	}
-	var turns []turn
-	for i, t := range r.turns {
-		turn, err := r.turn(t)
-		if err != nil {
-			return nil, err
-		}
-		if want := []model.Role{model.User, model.Assistant}[i%2]; turn.Role != want {
-			return nil, r.wrong(t.line, "the chat starts with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, turn.Role, want)
-		}
-		turns = append(turns, turn)
-	}
-	if len(turns)%2 == 0 {
-		return nil, r.wrong(r.turns[len(turns)-1].line, "end with what the user wants", "the chat ends with the assistant")
-	}
-	return turns, nil
-}
-
-func (r *taskReader) turn(t writtenTurn) (turn, error) {
-	role := model.Role(t.role)
-	switch {
-	case t.role == "":
-		return turn{}, r.wrong(t.line, `add role = "user" or role = "assistant"`, "the turn has no role")
-	case role != model.User && role != model.Assistant:
-		return turn{}, r.wrong(t.line, `a turn is the user's or the assistant's`, "there is no role %q", t.role)
-	case t.content == nil:
-		return turn{}, r.wrong(t.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
-	case strings.HasPrefix(t.raw, `"""`):
-		return turn{}, r.wrong(t.contentLine, "put it between ''' and '''", `the content is between """, which changes backslashes`)
-	case strings.TrimSpace(*t.content) == "":
-		return turn{}, r.wrong(t.contentLine, "say what you want", "the content is empty")
-	}
-	return turn{role, *t.content}, nil
-}
 
 // bareName matches a program's name without path, options or quotes.
 var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 
-func (r *taskReader) allow(tools any) ([]string, error) {
-	const hint = `name programs, as in bash = ["python3", "make"]`
-	line := r.line("tools", "bash")
-	table, ok := tools.(map[string]any)
-	if !ok && tools != nil {
-		return nil, r.wrong(r.line("tools"), hint, "tools is not a table")
-	}
-	value, there := table["bash"]
-	list, ok := value.([]any)
-	if there && !ok {
-		return nil, r.wrong(line, hint, "bash is not a list")
-	}
-	var names []string
-	for _, v := range list {
-		name, ok := v.(string)
-		if !ok || !bareName.MatchString(name) {
-			return nil, r.wrong(line, hint, "%#v is not the bare name of a program", v)
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+// parseTask parses the text of a task file in CodeScribe's form: [[chat.user]] and
+// [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
+// with a role. [tools] bash and [check] command and judge are optional; other keys are
+// ignored. The error is a [*taskError].
+func parseTask(name string, text []byte) (taskFile, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	var doc struct {
+		Chat  any
+		Tools struct{ Bash []string }
+		Check struct {
+			Command *string
+			Judge   string
 		}
 	}
-	return names, nil
+	if err := toml.Unmarshal(text, &doc); err != nil {
+		e := &taskError{File: name, Hint: "hone init task writes an example, and toml.io explains the form"}
+		e.Problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
+		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
+			e.Line, _ = at.Position()
+			e.Problem = strings.TrimPrefix(strings.Join(at.Key(), ".")+": "+e.Problem, ": ")
+		}
+		return taskFile{}, e
+	}
+	wrong := func(near, hint, problem string, args ...any) (taskFile, error) {
+		return taskFile{}, &taskError{name, lineOf(text, near), fmt.Sprintf(problem, args...), hint}
+	}
+	t := taskFile{File: name}
+	for _, program := range doc.Tools.Bash {
+		if !bareName.MatchString(program) {
+			return wrong(cmp.Or(program, "bash"), `name programs, as in bash = ["python3", "make"]`, "%q is not the bare name of a program", program)
+		}
+		if !slices.Contains(t.Allow, program) {
+			t.Allow = append(t.Allow, program)
+		}
+	}
+	if command := doc.Check.Command; command != nil && strings.TrimSpace(*command) == "" {
+		return wrong("command", `write command = "make test"`, "command is not a command line")
+	} else if command != nil {
+		t.Check = *command
+	}
+	switch t.Judge = doc.Check.Judge; t.Judge {
+	case "", "ask", "keep", "free":
+	default:
+		return wrong("judge", `write judge = "ask", "keep" or "free"`, "judge is none of the three words")
+	}
+	var err error
+	t.Turns, err = readChat(name, text, doc.Chat)
+	return t, err
 }
 
-// judge is how the check treats what judges the work.
-func (r *taskReader) check(section any) (command, judge string, err error) {
-	const hint = `write command = "make test"`
-	table, ok := section.(map[string]any)
-	if !ok && section != nil {
-		return "", "", r.wrong(r.line("check"), hint, "check is not a table")
+func lineOf(text []byte, near string) int {
+	before, _, _ := bytes.Cut(text, []byte(near))
+	return 1 + bytes.Count(before, []byte("\n"))
+}
+
+// A decoded file lacks the order of the turns of two lists, and the lines.
+func readChat(name string, text []byte, chat any) (turns []turn, err error) {
+	wrong := func(line int, hint, problem string, args ...any) ([]turn, error) {
+		return nil, &taskError{name, line, fmt.Sprintf(problem, args...), hint}
 	}
-	value, there := table["command"]
-	command, ok = value.(string)
-	if there && (!ok || strings.TrimSpace(command) == "") {
-		return "", "", r.wrong(r.line("check", "command"), hint, "command is not a command line")
+	type written struct {
+		role string
+		line int
 	}
-	value, there = table["judge"]
-	judge, _ = value.(string)
-	if there && judge != "ask" && judge != "keep" && judge != "free" {
-		return "", "", r.wrong(r.line("check", "judge"), `write judge = "ask", "keep" or "free"`, "judge is none of the three words")
+	var heads []written
+	var p unstable.Parser
+	for p.Reset(text); p.NextExpression(); {
+		e := p.Expression()
+		key := e.Key()
+		if e.Kind != unstable.ArrayTable || !key.Next() || string(key.Node().Data) != "chat" {
+			continue
+		}
+		head := written{line: p.Shape(key.Node().Raw).Start.Line}
+		if key.Next() {
+			head.role = string(key.Node().Data)
+		}
+		if !key.Next() {
+			heads = append(heads, head)
+		}
 	}
-	return command, judge, nil
+	list, one := chat.([]any)
+	two, _ := chat.(map[string]any)
+	heads = slices.DeleteFunc(heads, func(h written) bool { return one == (h.role != "") })
+	for one && len(heads) < len(list) { // of one value
+		heads = append(heads, written{})
+	}
+	if chat == nil {
+		return wrong(0, "write [[chat.user]] and below it content = '''…'''", "it has no chat, so nothing is asked for")
+	}
+	for i, h := range heads {
+		if !one {
+			if list, _ = two[h.role].([]any); len(list) == 0 {
+				return wrong(h.line, twoForms, "the chat mixes two forms")
+			}
+			two[h.role] = list[1:]
+			list = list[:1]
+		}
+		table, _ := list[0].(map[string]any)
+		content, isText := table["content"].(string)
+		if one {
+			h.role, _ = table["role"].(string)
+			list = list[1:]
+		}
+		want := []model.Role{model.User, model.Assistant}[i%2]
+		switch role := model.Role(h.role); {
+		case role != model.User && role != model.Assistant:
+			return wrong(h.line, "a turn is the user's or the assistant's", "turn %d has no role %q", i+1, h.role)
+		case role != want:
+			return wrong(h.line, "the chat starts with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, role, want)
+		case !isText:
+			return wrong(h.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
+		case strings.TrimSpace(content) == "":
+			return wrong(h.line, "say what you want", "the content is empty")
+		}
+		turns = append(turns, turn{want, content})
+	}
+	for role, rest := range two {
+		if others, isList := rest.([]any); (role == "user" || role == "assistant") && (!isList || len(others) > 0) {
+			return wrong(lineOf(text, "chat"), twoForms, "chat.%s is not below the header of a turn", role)
+		}
+	}
+	switch {
+	case len(turns) == 0:
+		return wrong(lineOf(text, "chat"), twoForms, "the chat is empty")
+	case len(turns)%2 == 0:
+		return wrong(heads[len(turns)-1].line, "end with what the user wants", "the chat ends with the assistant")
+	}
+	return turns, nil
 }

@@ -34,7 +34,6 @@ func hostile() map[string]string {
 		"thoughts":         "<think></think>",
 		"blank lines":      "\n",
 		"blank fences":     "```\n \n",
-		"envelopes":        `{"text":"","tool_calls":[{`,
 		"results":          "<tool_result>\n",
 		"backslashes":      `<\\\`,
 	}

@@ -34,10 +34,11 @@ func formatParts(parts []model.Part) string {
 }
 
 const (
-	a  = `{"name": "read", "arguments": {"path": "a"}}`
-	b  = `{"name": "read", "arguments": {"path": "b"}}`
-	ra = `read({"path": "a"})`
-	rb = `read({"path": "b"})`
+	a   = `{"name": "read", "arguments": {"path": "a"}}`
+	b   = `{"name": "read", "arguments": {"path": "b"}}`
+	ra2 = `read({"path":"a"})`
+	ra  = `read({"path": "a"})`
+	rb  = `read({"path": "b"})`
 )
 
 func lines(l ...string) string { return strings.Join(l, "\n") }
@@ -52,6 +53,8 @@ func TestParseReadsCalls(t *testing.T) {
 		{"in CRLF lines", strings.ReplaceAll(lines("x", "<tool_call>", a, "</tool_call>", ""), "\n", "\r\n"), lines(`"x"`, ra)},
 		{"indented a little", lines("   <tool_call>", a, "   </tool_call>"), ra},
 		{"without the closing tag", lines("x", "<tool_call>", a), lines(`"x"`, ra)},
+		{"in a line, without it", "I read <tool_call>" + a, lines(`"I read"`, ra)},
+		{"an invoke without it", `<invoke name="read"><parameter name="path">a</parameter>`, ra2},
 		{"without it, and another", lines("<tool_call>", a, "<tool_call>", b), lines(ra, rb)},
 		{"a bracket too many", lines("<tool_call>", a+"}", "</tool_call>", "x"), lines(ra, `"\nx"`)},
 		{"two objects in a tag", lines("<tool_call>", a, b, "</tool_call>"), lines(ra, rb)},
@@ -81,10 +84,6 @@ func TestParseReadsCalls(t *testing.T) {
 		{"Mistral names", `[TOOL_CALLS]read[ARGS]{"path": "a"}[TOOL_CALLS]read[CALL_ID]x7[ARGS]{"path": "b"}`, lines(ra, rb)},
 		{"bare objects", lines(" "+a+";", b, ""), lines(ra, rb)},
 		{"bare list", "[" + a + "]", ra},
-		{"envelope", `{"text":"I read.","tool_calls":[{"id":"1","name":"read","arguments":{"path": "a"}}]}`, lines(`"I read."`, ra)},
-		{"envelope with more after it", `{"tool_calls":[` + a + `],"text":""} and <tool_call>` + b + `</tool_call>`, lines(ra, `" and <tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"b\"}}</tool_call>"`)},
-		{"envelope as the answer", `{"text":"Done.","tool_calls":[]}`, `"Done."`},
-		{"envelope in a fence", lines("```json", `{"text":"I read.","tool_calls":[`+a+`]}`, "```"), lines(`"I read."`, ra)},
 		{"fenced object", lines("I read.", "```json", a, "```", ""), lines(`"I read."`, ra)},
 		{"fenced objects", lines("```json", a, "```", "", "~~~", b, "~~~"), lines(ra, rb)},
 		{"fence that is not closed", lines("```", a), ra},
@@ -98,7 +97,6 @@ func TestParseReadsCalls(t *testing.T) {
 		{"GLM", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", `read({"path":"a"})`},
 		{"invoke", "<invoke name=\"read\">\n<parameter name=\"path\">a</parameter>\n</invoke>", `read({"path":"a"})`},
 		{"invoke in a tag", "<tool_call>\n<invoke name=\"read\"><parameter name=\"path\">a</parameter></invoke>\n</tool_call>", `read({"path":"a"})`},
-		{"envelope in a tag", `<tool_call>{"text":"I read.","tool_calls":[` + a + `]}</tool_call><tool_call>` + b + `</tool_call>`, lines(`"I read."`, ra, rb)},
 		{"DeepSeek V3.1", "<｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\": \"a\"}<｜tool▁call▁end｜>", ra},
 		{"flat arguments", `<tool_call>{"name": "read", "path": "a"}</tool_call>`, `read({"path":"a"})`},
 		{"bare after thoughts", "<think>x</think>\n" + a, lines(`"<think>x</think>"`, ra)},
@@ -123,23 +121,16 @@ func TestParseBrokenCalls(t *testing.T) {
 			lines(`read({'name': 'read', 'arguments': {'path': 'a'}})`, rb)},
 		{"trailing comma", `<tool_call>{"name": "read", "arguments": {"path": "a",}}</tool_call>`, `read({"path": "a"})`},
 		{"no name", `<tool_call>{"path": "a"}</tool_call>`, `({"path": "a"})`},
-		{"no object", "<tool_call>read(path='a')</tool_call>", "read(read(path='a'))"},
 		{"cut", "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"content\": \"a", `write({"name": "write", "arguments": {"content": "a)`},
 		{"arguments that are no object", `<tool_call>{"name": "read", "arguments": [1]}</tool_call>`, `read([1])`},
 		{"the second of two", "<tool_call>" + a + "{\"name\": \"read\"</tool_call>", lines(ra, `read({"name": "read")`)},
 		{"function", `<function=read>{"path": "a</function>`, `read({"path": "a)`},
-		{"function with words", "<function=read>\npath a\n</function>", `read(path a)`},
 		{"parameter", "<function=read><parameter=path>a</function>", `read(<parameter=path>a)`},
-		{"invoke with words", `<invoke name="read">path a</invoke>`, `read(path a)`},
 		{"invoke without the end of an argument", "<invoke name=\"read\"><parameter name=\"path\">a<parameter name=\"mode\">1</parameter></invoke>",
 			`read(<parameter name="path">a<parameter name="mode">1</parameter>)`},
 		{"GLM without the end of an argument", "<tool_call>read<arg_key>path</arg_key><arg_value>a</tool_call>", `read(<arg_key>path</arg_key><arg_value>a)`},
 		{"Mistral", `[TOOL_CALLS] [{"name": "read", "arguments": {"path"`, `read([{"name": "read", "arguments": {"path")`},
 		{"Mistral name", `[TOOL_CALLS]read[ARGS]{"path"`, `read({"path")`},
-		{"bare", `{"name": "read", "arguments": {"path": "a}`, `read({"name": "read", "arguments": {"path": "a})`},
-		{"fenced", lines("```json", `{"name": "read", "arguments": {path: "a"}}`, "```"), `read({"name": "read", "arguments": {path: "a"}})`},
-		{"envelope", `{"text": "x", "tool_calls": [{"name": "read", "arguments": {]}`, `read({"text": "x", "tool_calls": [{"name": "read", "arguments": {]})`},
-		{"element of an envelope", `{"text": "", "tool_calls": [{"arguments": {}}]}`, `({"arguments": {}})`},
 		// The file's text contains a call, and its quotes break the JSON.
 		{"a call in a broken one", lines("<tool_call>", `{"name": "write", "arguments": {"content": "say "hi`, "</tool_call>", "<tool_call>", a, "</tool_call>", `"}}`, "</tool_call>"),
 			`write(` + lines(`{"name": "write", "arguments": {"content": "say "hi`, "</tool_call>", "<tool_call>", a, "</tool_call>", `"}}`) + `)`},
@@ -162,12 +153,10 @@ func TestParseIgnoresQuotations(t *testing.T) {
 		"fenced example, words after":   lines("Like this:", "```json", a, "```", "That is all."),
 		"fenced tags, words after":      lines("Like this:", "```", call, "```", "That is all."),
 		"fence with more than calls":    lines("```json", a, "// and so on", "```"),
-		"fence of another language":     lines("```go", a, "```"),
 		"fence with a comment":          lines("```xml", "<!-- example -->", call, "```"),
 		"fenced, of another tool":       lines("```json", `{"name": "rm", "arguments": {}}`, "```"),
 		"fenced, with another member":   lines("```json", `{"name": "read", "arguments": {}, "version": 2}`, "```"),
 		"fenced package.json":           lines("```json", `{"name": "read", "version": "1.0"}`, "```"),
-		"fenced answer in an envelope":  lines("```json", `{"text": "a", "tool_calls": []}`, "```"),
 		"in a quoted file":              lines("The file says:", "```md", "# Calls", call, "```"),
 		"in a longer fence":             lines("````md", "```", call, "```", call, "````"),
 		"in a tilde fence":              lines("~~~md", "```", call, "~~~", ""),
@@ -176,9 +165,10 @@ func TestParseIgnoresQuotations(t *testing.T) {
 		"in a quotation":                lines("> <tool_call>", "> "+a, "> </tool_call>"),
 		"in indented code":              lines("So:", "", "    <tool_call>"+a+"</tool_call>"),
 		"behind a tab":                  "\t<tool_call>" + a + "</tool_call>",
+		"a function's words":            lines("<function=read>", "path a", "</function>"),
+		"a call as code":                "<tool_call>read(path='a')</tool_call>",
 		"the tag's name":                "Use the <tool_call> tag, or [TOOL_CALLS], or <function=name>.",
 		"the tag at a line's beginning": lines("<tool_call> is the tag.", "[TOOL_CALLS] is another.", "<function=x is cut", "<tool_call>"),
-		"in a line and not closed":      "Write <tool_call>" + a,
 		"escaped":                       lines(`<\tool_call>`, a, `<\/tool_call>`),
 		"bare object and words":         a + "\nis how to read.",
 		"bare object of another tool":   `{"name": "rm", "arguments": {}}`,
@@ -188,8 +178,6 @@ func TestParseIgnoresQuotations(t *testing.T) {
 		"in quotation marks":            `Write "<tool_call>` + a + `</tool_call>" to read.`,
 		"in an answer in JSON":          `{"contents": "\n <tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>"}`,
 		"a set":                         "{1, 2} is a set",
-		"an invoke that is not closed":  `<invoke name="read"><parameter name="path">a</parameter>`,
-		"an example after the tag":      lines("The tag is [TOOL_CALLS]", "```json", a, "```", "That is all."),
 		"empty list of calls":           "[TOOL_CALLS] []",
 		"empty tag":                     "<tool_call></tool_call>",
 		"only thoughts":                 "<think>\n" + call,
@@ -240,15 +228,9 @@ func TestFormatParsesBack(t *testing.T) {
 
 // A file that contains a dialect's tags must not forge a call when a model quotes it.
 func TestEscapeKnowsEveryDialect(t *testing.T) {
-	for _, d := range dialects {
-		tags := []string{d.open, d.close}
-		if d.arguments != nil {
-			tags = append(tags, d.arguments.open)
-		}
-		for _, tag := range tags {
-			if tag != "" && escape(tag) == tag {
-				t.Errorf("%q is not escaped", tag)
-			}
+	for _, tag := range append(tags[:], "</tool_call>", "</function>", "</invoke>", "<｜tool▁call▁end｜>", "<|eom_id|>", "<arg_key>", "<parameter=", "<parameter name=") {
+		if escape(tag) == tag {
+			t.Errorf("%q is not escaped", tag)
 		}
 	}
 }

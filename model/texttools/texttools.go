@@ -17,10 +17,8 @@
 // Models write what they were trained on. These forms are calls too, any number
 // of them in order, with text around them:
 //
-//   - the tags of all dialects, see dialects
-//   - a reply that consists only of calls in JSON (Llama 3), or that begins
-//     with an envelope, an object with "text" and "tool_calls" (CodeScribe's
-//     form for Argo); what follows an envelope is text
+//   - the tags of other dialects, see head in read.go
+//   - a reply that consists only of calls in JSON (Llama 3)
 //   - a fenced block of calls in JSON or in tags, if only such blocks follow it and
 //     the reply has no other calls; so an example with text after it remains text
 //
@@ -30,9 +28,9 @@
 // unclear, it extends to the last closing tag: the text in between may be its
 // contents and must not run as calls.
 //
-// A tag does not count in a fenced block, after a backtick in its line, in a
-// line indented like code, or in a Markdown quotation. In the middle of a line it
-// counts only if it is closed and does not directly follow a quotation mark. Reasoning
+// A tag counts only with a name or arguments after it, and not in a fenced block, after a
+// quotation mark or a backtick in its line, in a
+// line indented like code, or in a Markdown quotation. Reasoning
 // up to the last </think> outside of a call does not count, nor does anything after a
 // tool result that the model invented.
 //
@@ -123,18 +121,16 @@ func Parse(text string, tools []model.Spec) []model.Part { return split(text, fi
 func split(text string, spans []found) (parts []model.Part) {
 	at := 0
 	for _, s := range spans {
-		parts = append(appendText(parts, strings.TrimRight(text[at:s.from], space)), s.parts...)
+		if before := strings.TrimRight(text[at:s.from], space); before != "" {
+			parts = append(parts, model.Part{Text: before})
+		}
+		for _, c := range s.calls {
+			parts = append(parts, model.Part{Call: &c})
+		}
 		at = s.end(text)
 	}
 	if rest := text[at:]; at == 0 || strings.Trim(rest, space) != "" {
 		parts = append(parts, model.Part{Text: rest})
 	}
 	return parts
-}
-
-func appendText(parts []model.Part, text string) []model.Part {
-	if text == "" {
-		return parts
-	}
-	return append(parts, model.Part{Text: text})
 }

@@ -1,10 +1,14 @@
 package prove
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,142 +19,256 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/internal/process"
 )
 
-type (
-	attempt = stage.Attempt
-	scene   = stage.Scene
-)
+// Attempt is one way to cross walls.
+type Attempt struct {
+	Name, About string // the same as in the table of all attempts
+	// Landlock is the first ABI with which the landlock wall stops it: 0 if each does,
+	// never if none does.
+	Landlock int
 
-// Attempts returns the attempts of [Wall].
-func Attempts() []stage.Attempt {
-	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts())
+	open    bool                // it must get through, because the policy allows it
+	alone   bool                // it is on the limits, and has a process of its own
+	changes string              // what of the scene it changes if it gets through, whatever try returned; empty if nothing
+	try     func(s scene) error // crosses the walls, and returns nil if it got through
 }
 
-func fileAttempts() []attempt {
-	return []attempt{
-		{Name: "read-file", About: "read a file", Try: func(s scene) error { return s.ReadSecret(s.Outside("secret")) }},
-		{Name: "overwrite-file", About: "overwrite a file", Try: func(s scene) error { return stage.Put(s.Outside("file"), unix.O_WRONLY) }},
-		{
-			Name: "write-readable", About: "write a read-only file",
-			Prepare: func(_ *stage.Stage, s scene) (string, error) {
-				return "", s.Write(s.Lib(s.Name, "file"), "untouched\n")
-			},
-			Try: func(s scene) error { return stage.Put(s.Lib(s.Name, "file"), unix.O_WRONLY) },
-		},
-		{
-			Name: "descriptors", About: "use a file that the prover left open for its child processes",
-			Prepare: func(st *stage.Stage, s scene) (string, error) {
-				fd, err := unix.Open(s.Outside(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
-				if err == nil {
-					st.AtEnd(func() { unix.Close(fd) })
-				}
-				return "", err
-			},
-			Try: func(scene) error {
-				for fd := 3; fd < 1024; fd++ {
-					flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-					if err == nil && flags&unix.FD_CLOEXEC == 0 {
-						return nil
-					}
-				}
-				return unix.EBADF
-			},
-		},
-		{
-			Name: "kernel-log", About: "open /dev/kmsg",
-			Prepare: func(*stage.Stage, scene) (string, error) {
-				if _, err := os.Stat("/dev/kmsg"); err != nil {
-					return "", stage.Unknown("this machine has no /dev/kmsg")
-				}
-				return "", nil
-			},
-			Try: func(scene) error { return stage.Open("/dev/kmsg", unix.O_RDONLY) },
-		},
+const never = 1 << 30
+
+// OpenBehind reports whether the attempt gets through as documented behind walls of a
+// grade. Without walls every one may.
+func (a Attempt) OpenBehind(g sandbox.Grade) bool {
+	return a.open || g.Wall == sandbox.NoWall || g.Wall == sandbox.Landlock && g.Landlock < a.Landlock
+}
+
+// held means that an attempt failed without an error of the system.
+type held string
+
+func (e held) Error() string { return string(e) }
+
+// unknown means that an attempt cannot be made here.
+type unknown string
+
+func (e unknown) Error() string { return string(e) }
+
+// The words of a result, in addition to the names of error numbers.
+const gotOpen, gotHeld, gotUnknown = "open", "held", "unknown"
+
+func resultOf(name string, err error) Result {
+	r := Result{Name: name, Got: gotOpen}
+	if err == nil {
+		return r
 	}
+	r.Got, r.Text = gotHeld, err.Error()
+	if errors.As(err, new(unknown)) {
+		r.Got = gotUnknown
+	} else if errno, ok := errors.AsType[unix.Errno](err); ok && unix.ErrnoName(errno) != "" {
+		r.Got = unix.ErrnoName(errno)
+	}
+	return r
 }
 
-// guardedAttempts returns attempts on protected and hidden paths in a writable
-// directory.
-func guardedAttempts() []attempt {
-	missing := stage.Missing(attempt{Name: "missing-file-create", About: "create a protected file that does not exist", Try: func(s scene) error {
-		return stage.Put(s.Work(".config", "hone.toml"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-	}})
-	missing.Outside = true // walls may remove it afterwards
-	return []attempt{
-		stage.Git(attempt{Name: "git-config-write", About: "write .git/config", Try: func(s scene) error {
-			return stage.Put(s.Work(".git", "config"), unix.O_WRONLY)
-		}}),
-		stage.Git(attempt{Name: "git-directory-move", About: "move .git away, and make another one", Try: func(s scene) error {
-			if err := unix.Rename(s.Work(".git"), s.Work("old")); err != nil {
-				return err
-			}
-			return s.Write(s.Work(".git", "config"), "crossed\n")
-		}}),
-		missing,
-		stage.Cache(attempt{Name: "cache-write", About: "write a file of a cache with an overlay", Try: func(s scene) error {
-			return stage.Put(s.Cache("file"), unix.O_WRONLY)
-		}}),
-		{
-			Name: "workspace-socket", About: "connect to a Unix socket of another program in the workspace",
-			Prepare: func(st *stage.Stage, s scene) (string, error) { return st.Serve(s.Name, "unix", s.Work("endpoint")) },
-			Policy:  func(s scene, p *sandbox.Policy) { p.Hide = append(p.Hide, s.Work("endpoint")) },
-			Try:     stage.Unix(unix.SOCK_STREAM),
-		},
-		stage.Secret(attempt{Name: "hidden-read", About: "read .env", Landlock: stage.Never, Try: func(s scene) error {
-			return s.ReadSecret(s.Work(".env"))
-		}}, ".env", ".env"),
-		stage.Secret(attempt{Name: "hidden-list", About: "list secrets/", Landlock: stage.Never, Try: func(s scene) error {
+// Attempts returns the attempts of [Wall], in the order of the package comment.
+func Attempts() []Attempt {
+	return []Attempt{
+		{Name: "read-file", About: "read a file", try: func(s scene) error { return s.readSecret(s.Outside("secret")) }},
+		{Name: "overwrite-file", About: "overwrite a file", changes: "outside", try: func(s scene) error { return put(s.Outside("file"), 0) }},
+		{Name: "write-readable", About: "write a read-only file", changes: "lib", try: func(s scene) error { return put(s.Lib("file"), 0) }},
+		{Name: "descriptors", About: "use a file that the prover left open for its child processes", try: tryDescriptors},
+		{Name: "kernel-log", About: "open /dev/kmsg", try: func(scene) error {
+			return closed(unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+		}},
+
+		{Name: "git-config-write", About: "write .git/config", changes: "work/.git", try: func(s scene) error { return put(s.Work(".git", "config"), 0) }},
+		{Name: "git-directory-move", About: "move .git away, and make another one", changes: "work/.git", try: func(s scene) error {
+			return errors.Join(unix.Rename(s.Work(".git"), s.Work("old")), os.Mkdir(s.Work(".git"), 0o755))
+		}},
+		{Name: "missing-file-create", About: "create a protected file that does not exist", changes: "work/.config", try: func(s scene) error {
+			return put(s.Work(".config", "hone.toml"), unix.O_CREAT|unix.O_EXCL)
+		}},
+		{Name: "cache-write", About: "write a file of a cache with an overlay", changes: "cache", try: func(s scene) error { return put(s.Cache("file"), 0) }},
+		{Name: "workspace-socket", About: "connect to a Unix socket of another program in the workspace", try: dial("unix", "workspace-socket")},
+		{Name: "hidden-read", About: "read .env", Landlock: never, try: func(s scene) error { return s.readSecret(s.Work(".env")) }},
+		{Name: "hidden-list", About: "list secrets/", Landlock: never, try: func(s scene) error {
 			entries, err := os.ReadDir(s.Work("secrets"))
 			if err == nil && len(entries) == 0 {
-				return stage.Held("it is empty")
+				return held("it is empty")
 			}
 			return err
-		}}, "secrets/key", "secrets"),
-	}
-}
+		}},
 
-// processAttempts returns attempts to reach processes outside, to exceed limits,
-// and to outlive the command.
-func processAttempts() []attempt {
-	return []attempt{
-		{Name: "proc-prover-root", About: "read a file through the prover's /proc/…/root", Try: func(s scene) error {
-			path, err := s.Prover.Proc("root")
-			if err != nil {
+		{Name: "proc-prover-root", About: "read a file through the prover's /proc/…/root", try: func(s scene) error {
+			return s.readSecret(fmt.Sprintf("/proc/%d/root%s", s.PID, s.Outside("secret")))
+		}},
+		{Name: "proc-prover-mem", About: "open the prover's memory", try: func(s scene) error {
+			if err := s.elsewhere(); err != nil {
 				return err
 			}
-			return s.ReadSecret(path + s.Outside("secret"))
+			return closed(unix.Open(fmt.Sprintf("/proc/%d/mem", s.PID), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 		}},
-		{Name: "proc-prover-mem", About: "open the prover's memory", Try: func(s scene) error {
-			path, err := s.Prover.Proc("mem")
-			if err != nil {
+		{Name: "signal-prover", About: "have the right to signal the prover", Landlock: 6, try: func(s scene) error {
+			if err := s.elsewhere(); err != nil {
 				return err
 			}
-			return stage.Open(path, unix.O_RDONLY)
+			return unix.Kill(s.PID, 0) // checks the right and sends nothing
 		}},
-		{Name: "environment", About: "find a variable that is not the command's own", Try: func(s scene) error {
+		{Name: "environment", About: "find a variable that is not the command's own", try: func(scene) error {
 			for _, pair := range os.Environ() {
-				name, _, _ := strings.Cut(pair, "=")
-				if !slices.Contains(s.Env, name) {
+				if !slices.Contains(environment(), pair) && !strings.HasPrefix(pair, "HONE_COMMAND_ID=") {
 					return nil
 				}
 			}
-			return stage.Held("it contains only the command's own variables")
+			return held("it contains only the command's own variables")
 		}},
-		{Name: "signal-prover", About: "have the right to signal the prover", Landlock: 6, Try: func(s scene) error {
-			if err := s.Prover.Check(); err != nil {
+
+		{Name: "fork-bomb", About: "start more processes than the limit", alone: true, try: tryForks},
+		{Name: "memory-hog", About: "use more memory than the limit", alone: true, try: tryMemory},
+		{Name: "daemon", About: "leave a process behind with another session and parent, no environment, signals ignored", alone: true, try: tryDaemon},
+
+		{Name: "mount-bind", About: "mount an outside directory in the tree", try: tryMount},
+		{Name: "unshare-user", About: "enter a new user namespace (unshare)", try: func(s scene) error {
+			cmd := s.again("nothing")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWUSER}
+			return cmd.Run()
+		}},
+		{Name: "io-uring", About: "set up an io_uring", try: func(scene) error {
+			var parameters [120]byte
+			fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&parameters)), 0)
+			if errno != 0 {
+				return errno
+			}
+			return closed(int(fd), nil)
+		}},
+		{Name: "session-keyring", About: "find the user's keyring", try: func(scene) error {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, false)
+			return err
+		}},
+		{Name: "terminal-input", About: "type into standard input's terminal (TIOCSTI)", try: func(scene) error {
+			return unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')
+		}},
+		{Name: "new-privileges", About: "gain privileges by running a setuid program (no_new_privs is not set)", try: func(scene) error {
+			set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+			if err != nil || set == 0 {
 				return err
 			}
-			return unix.Kill(s.Prover.PID, 0) // checks the right and sends nothing
+			return held("running a program gives no privileges")
 		}},
-		{Name: "fork-bomb", About: "start more processes than the limit", Alone: true, Try: tryForks},
-		{Name: "memory-hog", About: "use more memory than the limit", Alone: true, Try: tryMemory},
-		{
-			Name: "daemon", About: "leave a process behind with another session and parent, no environment, signals ignored",
-			Alone: true, Outside: true, Try: tryDaemon, Child: beDaemon,
-		},
+		{Name: "capabilities", About: "have any capability", try: func(scene) error {
+			modes := uint64(1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER) // of root
+			if os.Getuid() != 0 {
+				modes = 0
+			}
+			if sandbox.Capabilities()&^modes != 0 {
+				return nil
+			}
+			return held("there are none but root's over the modes of files")
+		}},
+
+		{Name: "tcp", About: "TCP to a server at a loopback address", try: dial("tcp", "tcp")},
+		{Name: "udp", About: "UDP to a loopback address", try: dial("udp", "udp")},
+		{Name: "unix-path", About: "connect to a Unix socket by its path", try: dial("unix", "unix-path")},
+		{Name: "unix-abstract", About: "connect to an abstract Unix socket", try: dial("unix", "unix-abstract")},
+		// To have the socket is enough; it connects to nothing.
+		{Name: "vsock", About: "have a socket to the host of a virtual machine", try: func(scene) error {
+			return closed(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		}},
+		{Name: "sysv-memory", About: "attach to SysV shared memory", try: func(s scene) error {
+			id, err := strconv.Atoi(s.Servers["sysv-memory"])
+			if err != nil {
+				return unknown("there is no shared memory")
+			}
+			memory, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+			if err != nil {
+				return err
+			}
+			return unix.SysvShmDetach(memory)
+		}},
+		{Name: "door", About: "TCP to a door of the policy, which must be open", open: true, try: dial("tcp", "door")},
 	}
+}
+
+func (s scene) readSecret(path string) error {
+	text, err := os.ReadFile(path)
+	if err == nil && digest(text) != s.Digest {
+		err = held("it is not the secret")
+	}
+	return err
+}
+
+// elsewhere returns an error if the prover's number is that of another process here. The prover may
+// be reachable even if it is not visible.
+func (s scene) elsewhere() error {
+	if here, ok := process.ReadStatus(s.PID); ok && here.Born != s.Born {
+		return unix.ESRCH
+	}
+	return nil
+}
+
+func put(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err == nil {
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, []byte("crossed\n"))
+	}
+	return err
+}
+
+func closed(fd int, err error) error {
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func tryDescriptors(scene) error {
+	for fd := 3; fd < 1024; fd++ {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 {
+			return nil
+		}
+	}
+	return unix.EBADF
+}
+
+// dial returns a try that connects to a server, sends a byte, and, where only that shows that it was received, waits for
+// the answer.
+func dial(network, server string) func(scene) error {
+	const patience = 2 * time.Second
+	return func(s scene) error {
+		if s.Servers[server] == "" {
+			return unknown("nothing can listen there")
+		}
+		conn, err := net.DialTimeout(network, s.Servers[server], patience)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte("x"))
+		if err == nil && network == "udp" {
+			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			_, err = conn.Read(make([]byte, 16))
+		}
+		return err
+	}
+}
+
+// Its mounts do not remain on a machine without walls.
+func tryMount(s scene) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil && unix.Unshare(unix.CLONE_NEWNS) == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = unix.Mount(s.Outside(), s.Work("secrets"), "", unix.MS_BIND, "")
+		}
+		result <- err
+	}()
+	return <-result
 }
 
 // linger is how long the attempts wait for the limits to be enforced.
@@ -158,9 +276,9 @@ const linger = 1500 * time.Millisecond
 
 // tryForks starts more processes than are allowed. They only wait. It returns nil
 // if this process is still alive with them.
-func tryForks(s scene) error {
+func tryForks(scene) error {
 	const beyond = 200
-	for range s.Processes + beyond {
+	for range maxProcesses + beyond {
 		if err := forkIdle(); err != nil {
 			return err
 		}
@@ -186,8 +304,8 @@ func forkIdle() error {
 
 // tryMemory uses more memory than is allowed. Where the kernel itself counts memory, it
 // does not get that far.
-func tryMemory(s scene) error {
-	memory, err := unix.Mmap(-1, 0, int(s.Memory+s.Memory/2), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+func tryMemory(scene) error {
+	memory, err := unix.Mmap(-1, 0, maxMemory+maxMemory/2, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return err
 	}
@@ -198,134 +316,41 @@ func tryMemory(s scene) error {
 	return nil
 }
 
+func (s scene) again(args ...string) *exec.Cmd {
+	return &exec.Cmd{Path: s.Program, Args: append([]string{helperName}, args...)}
+}
+
 // tryDaemon leaves a process behind with another session and parent, no
-// environment, no descriptors, and signals ignored.
+// environment, no descriptors, and signals ignored. Whether it is left is seen outside.
 func tryDaemon(s scene) error {
 	ready := s.Work("ready")
-	leave := s.Again("leave", s.Program, s.Name, ready)
+	leave := s.again("daemon", s.Program, ready)
 	leave.Env, leave.SysProcAttr = []string{}, &syscall.SysProcAttr{Setsid: true}
 	if err := leave.Run(); err != nil {
 		return err
 	}
 	for range 200 { // until it has started
 		if _, err := os.Stat(ready); err == nil {
-			return nil
+			return held("it ended with the command")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return stage.Unknown("it did not start")
+	return unknown("it did not start")
 }
 
-// beDaemon starts the daemon, or is the daemon, which stays until it is killed. What it
-// is told contains the scene's directory, by which the prover recognizes it.
-func beDaemon(args []string) error {
-	if args[0] == "leave" {
-		s := scene{Program: args[1], Name: args[2]}
-		daemon := s.Again("stay", args[3])
-		daemon.Env, daemon.Dir, daemon.SysProcAttr = []string{}, "/", &syscall.SysProcAttr{Setsid: true}
-		return daemon.Start()
+// beDaemon starts the daemon, or, told only a file to make, is the daemon, which stays until it is killed. The file is in
+// the scene's directory, by which the prover recognizes it.
+func beDaemon(args []string) {
+	ready := args[len(args)-1]
+	if len(args) == 2 {
+		daemon := scene{Program: args[0]}.again("daemon", ready)
+		daemon.Env, daemon.Dir, daemon.SysProcAttr = []string{}, filepath.Dir("/"), &syscall.SysProcAttr{Setsid: true}
+		_ = daemon.Start() // otherwise nothing makes the file
+		return
 	}
 	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
-	if err := os.WriteFile(args[1], nil, 0o644); err != nil {
-		return err
-	}
+	_ = os.WriteFile(ready, nil, 0o644)
 	for {
 		_, _ = unix.Poll(nil, -1)
-	}
-}
-
-// kernelAttempts returns attempts that use the kernel's own means to leave a wall
-// or to attack the kernel, or rights that a command must not have.
-func kernelAttempts() []attempt {
-	return []attempt{
-		{Name: "mount-bind", About: "mount an outside directory in the tree", Try: stage.Apart(func(s scene) error {
-			return unix.Mount(s.Outside(), s.Work(), "", unix.MS_BIND, "")
-		})},
-		{
-			Name: "unshare-user", About: "enter a new user namespace (unshare)",
-			Try:   func(s scene) error { return s.RunAgain(&syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWUSER}) },
-			Child: func([]string) error { return nil },
-		},
-		{Name: "io-uring", About: "set up an io_uring", Try: func(scene) error {
-			var parameters [120]byte
-			return stage.Call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&parameters)), 0)
-		}},
-		{Name: "session-keyring", About: "find the user's keyring", Try: func(scene) error {
-			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, false)
-			return err
-		}},
-		{Name: "terminal-input", About: "type into standard input's terminal (TIOCSTI)", Try: func(scene) error {
-			return unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')
-		}},
-		{Name: "new-privileges", About: "gain privileges by running a setuid program (no_new_privs is not set)", Try: func(scene) error {
-			set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-			if err != nil || set == 0 {
-				return err
-			}
-			return stage.Held("running a program gives no privileges")
-		}},
-		{Name: "capabilities", About: "have any capability", Try: tryCapabilities},
-	}
-}
-
-func tryCapabilities(scene) error {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&head, &data[0]); err != nil {
-		return err
-	}
-	modes := uint32(1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER) // of root
-	if os.Getuid() != 0 {
-		modes = 0
-	}
-	if (data[0].Effective|data[0].Permitted)&^modes|data[1].Effective|data[1].Permitted != 0 {
-		return nil
-	}
-	return stage.Held(fmt.Sprintf("user %d has no capabilities but root's over the modes of files", os.Getuid()))
-}
-
-// networkAttempts returns attempts to reach servers outside, and what processes share by
-// number.
-func networkAttempts() []attempt {
-	serve := func(network string, addr func(scene) string) func(*stage.Stage, scene) (string, error) {
-		return func(st *stage.Stage, s scene) (string, error) { return st.Serve(s.Name, network, addr(s)) }
-	}
-	port := func(scene) string { return "127.0.0.1:0" }
-	return []attempt{
-		{Name: "tcp", About: "TCP to a server at a loopback address", Prepare: serve("tcp", port), Try: stage.Stream(unix.IPPROTO_TCP)},
-		{Name: "udp", About: "UDP to a loopback address", Prepare: serve("udp", port), Try: stage.UDP},
-		{Name: "door", About: "TCP to a door of the policy, which must be open", Open: true, Try: stage.Stream(unix.IPPROTO_TCP)},
-		{
-			Name: "unix-path", About: "connect to a Unix socket by its path",
-			Prepare: serve("unix", func(s scene) string { return s.Outside("socket") }), Try: stage.Unix(unix.SOCK_STREAM),
-		},
-		{
-			Name: "unix-abstract", About: "connect to an abstract Unix socket",
-			Prepare: serve("unix", func(s scene) string { return "@" + filepath.Base(s.Dir) + s.Name }), Try: stage.Unix(unix.SOCK_STREAM),
-		},
-		// To have the socket is enough; it connects to nothing.
-		{Name: "vsock", About: "have a socket to the host of a virtual machine", Try: func(scene) error { return stage.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) }},
-		{
-			Name: "sysv-memory", About: "attach to SysV shared memory",
-			Prepare: func(st *stage.Stage, _ scene) (string, error) {
-				id, err := unix.SysvShmGet(unix.IPC_PRIVATE, os.Getpagesize(), unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-				if err != nil {
-					return "", stage.Unknown("no shared memory: " + err.Error())
-				}
-				st.AtEnd(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-				return strconv.Itoa(id), nil
-			},
-			Try: func(s scene) error {
-				id, err := strconv.Atoi(s.Given)
-				if err != nil {
-					return err
-				}
-				memory, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
-				if err != nil {
-					return err
-				}
-				return unix.SysvShmDetach(memory)
-			},
-		},
 	}
 }

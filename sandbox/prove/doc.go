@@ -2,8 +2,7 @@
 //
 // Call [Wall] or [Short], and [Helper] in main. They set up a scene outside the walls: files with
 // secrets, files to overwrite, sockets that listen. Then the program runs itself behind the
-// walls, where each attempt tries one way out, and inspects the scene afterwards (package
-// stage).
+// walls, where each attempt tries one way out, and inspects the scene afterwards.
 //
 // The attempts are few, so that they can be made before walls are used for the first time
 // under their conditions ([Conditions]). There is at least one for each promise of a wall,

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hone/sandbox"
-	"hone/sandbox/prove/internal/stage"
 )
 
 func walls() []sandbox.Wall {
@@ -22,7 +20,7 @@ func walls() []sandbox.Wall {
 // TestWall checks that every available wall holds, and that its door is open.
 func TestWall(t *testing.T) {
 	for _, wall := range walls() {
-		proveAll(t, wall, Short, len(together(func(*attempt) {})))
+		proveAll(t, wall, Short, len(Attempts())-3)
 		if !raced { // the race detector needs more memory than the limit
 			proveAll(t, wall, Wall, len(Attempts()))
 		}
@@ -40,9 +38,9 @@ func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandb
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: %d stopped, %d open, in %v", r.Grade, len(r.Stopped()), len(r.Open()), time.Since(began))
-	if r.Grade.Wall != wall || len(r.Results) != attempts || r.Err() != nil || wall != sandbox.NoWall && len(r.Blocked()) > 0 {
-		t.Errorf("%s: %v, %d results, blocked: %v", r.Grade, r.Err(), len(r.Results), r.Blocked())
+	t.Logf("%s: %d stopped, %d open, in %v", r.Grade, len(r.In(Stopped)), len(r.In(Open)), time.Since(began))
+	if r.Grade.Wall != wall || len(r.Results) != attempts || r.Err() != nil || wall != sandbox.NoWall && len(r.In(Blocked)) > 0 {
+		t.Errorf("%s: %v, %d results, blocked: %v", r.Grade, r.Err(), len(r.Results), r.In(Blocked))
 	}
 }
 
@@ -53,35 +51,26 @@ func TestNoSuchWall(t *testing.T) {
 	}
 }
 
-// together returns the attempts that share a process, after a change to the one on the
-// door, which adds nothing to the scene and comes after those that add to the policy.
-func together(change func(door *attempt)) []attempt {
-	all := slices.DeleteFunc(Attempts(), func(a attempt) bool { return a.Alone })
-	change(&all[slices.IndexFunc(all, func(a attempt) bool { return a.Name == "door" })])
-	return all
-}
-
 // TestHoles checks that walls that let too much through are found.
 func TestHoles(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		widen func(scene, *sandbox.Policy)
+		widen func(*stage, *sandbox.Policy)
 		holes []string
 	}{
-		{"one directory too many", func(s scene, p *sandbox.Policy) { p.Write = append(p.Write, filepath.Join(s.Dir, "outside")) }, []string{"read-file", "overwrite-file"}},
-		{"the network", func(_ scene, p *sandbox.Policy) { p.Net = true }, []string{"tcp", "udp"}},
-		{"nothing hidden", func(_ scene, p *sandbox.Policy) { p.Hide = nil }, []string{"hidden-read", "hidden-list", "workspace-socket"}},
-		{"nothing guarded", func(_ scene, p *sandbox.Policy) {
+		{"one directory too many", func(s *stage, p *sandbox.Policy) { p.Write = append(p.Write, s.Outside()) }, []string{"read-file", "overwrite-file"}},
+		{"the network", func(_ *stage, p *sandbox.Policy) { p.Net = true }, []string{"tcp", "udp"}},
+		{"nothing hidden", func(_ *stage, p *sandbox.Policy) { p.Hide = nil }, []string{"hidden-read", "hidden-list", "workspace-socket"}},
+		{"nothing guarded", func(_ *stage, p *sandbox.Policy) {
 			p.Read = slices.DeleteFunc(p.Read, func(path string) bool { return strings.Contains(path, ".git/") })
 		}, []string{"git-config-write", "git-directory-move"}},
-		{"no overlay", func(s scene, p *sandbox.Policy) {
-			p.Overlays, p.Write = nil, append(p.Write, filepath.Join(s.Dir, "caches"))
-			p.Read = slices.DeleteFunc(p.Read, func(path string) bool { return strings.Contains(path, "/caches/") })
+		{"no overlay", func(s *stage, p *sandbox.Policy) {
+			p.Overlays, p.Write = nil, append(p.Write, s.Cache())
+			p.Read = slices.DeleteFunc(p.Read, func(path string) bool { return strings.Contains(path, "/cache") })
 		}, []string{"cache-write"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := together(func(door *attempt) { door.Policy = tt.widen })
-			_, made, err := stage.Run(t.Context(), sandbox.Hidden, "", all)
+			r, err := try(t.Context(), sandbox.Hidden, "", false, tt.widen)
 			var cannot *sandbox.WallError
 			if errors.As(err, &cannot) {
 				t.Skip(err)
@@ -90,8 +79,8 @@ func TestHoles(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range tt.holes {
-				if !slices.ContainsFunc(made, func(one stage.Made) bool { return one.Name == name && one.Got == stage.WordOpen }) {
-					t.Errorf("%s is no hole: %v", name, made)
+				if !slices.ContainsFunc(r.In(Hole), func(one Result) bool { return one.Name == name }) {
+					t.Errorf("%s is no hole: %v", name, r.Results)
 				}
 			}
 		})
@@ -101,26 +90,45 @@ func TestHoles(t *testing.T) {
 // Attempts whose process is killed before the first of them are made once more.
 func TestAttemptsThatWereKilled(t *testing.T) {
 	for deaths := 1; deaths <= 2; deaths++ {
-		program := ""
-		all := together(func(door *attempt) {
-			door.Prepare = func(st *stage.Stage, _ scene) (string, error) {
-				dies := fmt.Sprintf("#!/bin/sh\nfor n in $(seq %d); do mkdir died-$n 2>/dev/null && kill -9 $$; done\nexec %s \"$@\"\n", deaths, st.Program)
-				program, _ = os.Readlink(st.Program)
-				st.Program = st.Lib("dies")
-				return "", os.WriteFile(st.Program, []byte(dies), 0o755)
+		r, err := try(t.Context(), sandbox.Landlock, "", false, func(st *stage, p *sandbox.Policy) {
+			dies := fmt.Sprintf("#!/bin/sh\nfor n in $(seq %d); do mkdir died-$n 2>/dev/null && kill -9 $$; done\nexec %s \"$@\"\n", deaths, st.Program)
+			st.Program = st.Lib("dies")
+			if err := os.WriteFile(st.Program, []byte(dies), 0o755); err != nil {
+				t.Fatal(err)
 			}
-			door.Policy = func(_ scene, p *sandbox.Policy) {
-				if program != "" {
-					p.Read = append(p.Read, program)
-				}
-			}
+			st.before["lib"] = st.look("lib")
 		})
-		_, made, err := stage.Run(t.Context(), sandbox.Landlock, "", all)
 		if cannot := (*sandbox.WallError)(nil); errors.As(err, &cannot) {
 			t.Skip(err)
 		}
-		if deaths == 1 && (err != nil || len(made) != len(all)) || deaths == 2 && err == nil {
-			t.Errorf("%d deaths: %d results of %d attempts, %v", deaths, len(made), len(all), err)
+		if deaths == 1 && (err != nil || len(r.Results) != len(Attempts())-3) || deaths == 2 && err == nil {
+			t.Errorf("%d deaths: %v, %v", deaths, r.Results, err)
+		}
+	}
+}
+
+// A process that ended before it had made all attempts proves nothing, unless its walls killed it at a limit.
+func TestEndedInTheMiddle(t *testing.T) {
+	together, alone := []Attempt{{Name: "a"}, {Name: "b"}}, []Attempt{{Name: "b", alone: true}}
+	const told = `{"Name":"a","Got":"ENOENT"}` + "\n"
+	for _, tt := range []struct {
+		batch []Attempt
+		how   sandbox.Result
+		want  string // of the last; empty means an error
+	}{
+		{together, sandbox.Result{Stdout: []byte(told), Signal: "killed", Exit: -1}, ""},
+		{together, sandbox.Result{Stdout: []byte(told), Exit: 0}, ""},
+		{together, sandbox.Result{Stdout: []byte(told + told), Exit: 0}, ""},
+		{together, sandbox.Result{Stdout: []byte(told + `{"Name":"b","Got":"open"}`)}, "open"},
+		{together[:1], sandbox.Result{Stdout: []byte(told)}, "ENOENT"},
+		{alone, sandbox.Result{OverLimit: "memory", Exit: -1}, "held"},
+		{alone, sandbox.Result{Signal: "killed", Exit: -1}, "held"},
+		{alone, sandbox.Result{Signal: "killed", TimedOut: true, Exit: -1}, "unknown"},
+		{alone, sandbox.Result{Exit: 1}, ""},
+	} {
+		made, err := results(tt.batch, tt.how)
+		if tt.want == "" && err == nil || tt.want != "" && (err != nil || made[len(made)-1].Got != tt.want) {
+			t.Errorf("%+v: %+v, %v", tt.how, made, err)
 		}
 	}
 }
@@ -129,7 +137,6 @@ func TestReport(t *testing.T) {
 	r := Report{Grade: sandbox.Grade{Wall: sandbox.Hidden}, Results: []Result{
 		{Name: "fine", Got: "ENOENT"},
 		{Name: "hole", Got: "open"},
-		{Name: "untried", Got: "not tried"},
 		{Name: "known", Open: true, Got: "open"},
 		{Name: "shut", Open: true, Got: "ENOENT"},
 		{Name: "missing", Got: "unknown"},
@@ -139,11 +146,11 @@ func TestReport(t *testing.T) {
 		got  []Result
 		want []string
 	}{
-		{"holes", r.Holes(), []string{"hole", "untried"}},
-		{"open", r.Open(), []string{"known"}},
-		{"shut", r.Blocked(), []string{"shut"}},
-		{"unknown", r.Inconclusive(), []string{"missing"}},
-		{"stopped", r.Stopped(), []string{"fine", "shut"}},
+		{"holes", r.In(Hole), []string{"hole"}},
+		{"open", r.In(Open), []string{"known"}},
+		{"shut", r.In(Blocked), []string{"shut"}},
+		{"unknown", r.In(Unknown), []string{"missing"}},
+		{"stopped", r.In(Stopped), []string{"fine"}},
 	} {
 		var names []string
 		for _, one := range tt.got {
@@ -153,7 +160,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.what, names, tt.want)
 		}
 	}
-	if err := r.Err(); err == nil || err.Error() != "the hidden wall does not hold: hole, untried" {
+	if err := r.Err(); err == nil || err.Error() != "the hidden wall does not hold: hole" {
 		t.Errorf("the error is %v", err)
 	}
 	if err := (Report{}).Err(); err != nil {

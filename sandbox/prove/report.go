@@ -13,21 +13,41 @@ type Result struct {
 	Name  string
 	About string // what it tries
 	Open  bool   // whether the wall leaves this way open, as documented
-	Got   string // the name of the error number that stopped it, "open", "held", "not tried" or "unknown"
+	Got   string // the name of the error number that stopped it, "open", "held" or "unknown"
 	Text  string // the error, or the change found outside; may be empty
 }
 
-// crossed reports whether the attempt got through. One that was not tried because
-// it would harm the machine counts as crossed.
-func (r Result) crossed() bool { return r.Got == "open" || r.Got == "not tried" }
+// State says what a result means, in words for the user.
+type State string
 
-// conclusive reports whether the attempt could be made here. If not, it is neither
-// stopped nor crossed.
-func (r Result) conclusive() bool { return r.Got != "unknown" }
+// The states of a result.
+const (
+	Stopped State = "stopped"
+	Hole    State = "crossed"                     // it got through although it must be stopped
+	Open    State = "open"                        // it got through, as documented
+	Blocked State = "blocked, but should be open" // such as the door of the policy
+	Unknown State = "not tried"                   // it could not be made here
+)
+
+// State returns what the result means.
+func (r Result) State() State {
+	crossed := r.Got == "open"
+	switch {
+	case r.Got == "unknown":
+		return Unknown
+	case crossed && r.Open:
+		return Open
+	case crossed:
+		return Hole
+	case r.Open:
+		return Blocked
+	}
+	return Stopped
+}
 
 // String returns the result in one line.
 func (r Result) String() string {
-	line := r.Name + ", " + r.About
+	line := fmt.Sprintf("%s: %s, %s", r.State(), r.Name, r.About)
 	if r.Text != "" {
 		line += " (" + r.Text + ")"
 	}
@@ -40,40 +60,15 @@ type Report struct {
 	Results []Result
 }
 
-// Holes returns the attempts that got through although they must be stopped.
-func (r Report) Holes() []Result {
-	return r.pick(func(one Result) bool { return one.crossed() && !one.Open })
-}
-
-// Open returns the attempts that got through as documented.
-func (r Report) Open() []Result {
-	return r.pick(func(one Result) bool { return one.crossed() && one.Open })
-}
-
-// Blocked returns the attempts that should have got through and did not, such as the
-// one on a door of the policy.
-func (r Report) Blocked() []Result {
-	return r.pick(func(one Result) bool { return one.conclusive() && !one.crossed() && one.Open })
-}
-
-// Inconclusive returns the attempts that could not be made here.
-func (r Report) Inconclusive() []Result {
-	return r.pick(func(one Result) bool { return !one.conclusive() })
-}
-
-// Stopped returns the attempts that did not get through.
-func (r Report) Stopped() []Result {
-	return r.pick(func(one Result) bool { return one.conclusive() && !one.crossed() })
-}
-
-func (r Report) pick(keep func(Result) bool) []Result {
-	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return !keep(one) })
+// In returns the results in a state.
+func (r Report) In(state State) []Result {
+	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return one.State() != state })
 }
 
 // Err returns an error that names the holes; nil if there are none.
 func (r Report) Err() error {
 	var names []string
-	for _, hole := range r.Holes() {
+	for _, hole := range r.In(Hole) {
 		names = append(names, hole.Name)
 	}
 	if len(names) == 0 {

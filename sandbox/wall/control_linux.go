@@ -147,6 +147,9 @@ func (c control) receiveAs(numbers ...int) error {
 		return fmt.Errorf("what the command needs did not arrive: %w", err)
 	}
 	for i, fd := range numbers {
+		if fds[i] == fd { // a process that cannot poll has no other descriptors yet
+			continue
+		}
 		flags := 0
 		if fd > unix.Stderr {
 			flags = unix.O_CLOEXEC

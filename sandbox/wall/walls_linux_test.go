@@ -314,14 +314,13 @@ func TestDoor(t *testing.T) {
 		_, _ = io.WriteString(c, "hello\n")
 		_ = c.Close()
 	})
-	forwarding := sandbox.Forward(server.Addr().String())
+	forwarding := sandbox.ForwardBy(server.Addr().String(), nil, nil)
 	defer forwarding.Close()
 	own := sandbox.Door{Addr: "127.0.0.1:0", Serve: func(c net.Conn) {
 		_, _ = io.WriteString(c, "own\n")
 		_ = c.Close()
 	}}
 	everyWall(t, func(p *sandbox.Policy) { p.Doors = []sandbox.Door{forwarding.Door(), own} }, func(t *testing.T, w *Walls, dir string) {
-		before, _ := forwarding.Connections()
 		for i, want := range []string{"hello\n", "own\n"} {
 			host, port, _ := net.SplitHostPort(w.DoorAddr(i))
 			c := inside(dir, "cat </dev/tcp/"+host+"/"+port)
@@ -330,9 +329,6 @@ func TestDoor(t *testing.T) {
 			if string(r.Stdout) != want {
 				t.Errorf("door %d: stdout %q, stderr %s", i, r.Stdout, r.Stderr)
 			}
-		}
-		if after, _ := forwarding.Connections(); w.spec.ownNet() && after != before+1 {
-			t.Errorf("%d connections were counted", after-before)
 		}
 	})
 }

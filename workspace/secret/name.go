@@ -11,7 +11,7 @@ import (
 func secretName(p string) string {
 	folded := treepath.Fold(p)
 	name := treepath.Base(folded)
-	if strings.HasPrefix(name, ".env") || path.Ext(name) == ".env" || name == ".dev.vars" {
+	if strings.HasPrefix(name, ".env") || name == ".dev.vars" {
 		switch path.Ext(name) {
 		case ".example", ".sample", ".template":
 			return ""
@@ -52,6 +52,8 @@ func secretConfig(p string, content []byte) string {
 		return reasonIf(hasAssignment(content, "client-key-data", "token", "password"), "it contains cluster credentials")
 	case name == ".my.cnf", name == ".terraformrc":
 		return reasonIf(hasAssignment(content, "password", "token"), "it contains a password")
+	case path.Ext(name) == ".env": // such as prod.env, but tests have others
+		return reasonIf(assignsSecret(name, string(content)), "an environment file with secrets")
 	}
 	return ""
 }
@@ -61,6 +63,18 @@ func reasonIf(holds bool, reason string) string {
 		return reason
 	}
 	return ""
+}
+
+// A name that means a secret suffices, whatever its value is.
+func assignsSecret(name, text string) bool {
+	for line := range strings.Lines(text) {
+		if m := assignedLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil && NamesSecret(m[1]) && !template.MatchString(strings.Trim(m[2], `"'`)) {
+			return true
+		}
+	}
+	c := collector{}
+	c.addFile(name, text)
+	return len(c.values) > 0
 }
 
 func hasAssignment(content []byte, keys ...string) bool {

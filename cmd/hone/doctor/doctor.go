@@ -425,37 +425,22 @@ func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 	case err != nil:
 		return problem(string(wall), err.Error(), "")
 	}
-	stopped, unknown := len(report.Stopped()), len(report.Inconclusive())
 	grade := report.Grade
 	grade.Net = "off" // but for the door that the proof tries
-	d := Diagnosis{What: string(wall), Found: fmt.Sprintf("%d attempts blocked, %d open as documented; %s", stopped, len(report.Open()), grade)}
-	if unknown > 0 {
+	d := Diagnosis{What: string(wall), Found: fmt.Sprintf("%d attempts blocked, %d open as documented; %s", len(report.In(prove.Stopped)), len(report.In(prove.Open)), grade)}
+	if unknown := len(report.In(prove.Unknown)); unknown > 0 {
 		d.Found += fmt.Sprintf("; %d could not be tried here", unknown)
 	}
-	for _, hole := range report.Holes() {
-		d.Bad = true
-		d.More = append(d.More, "crossed: "+hole.String())
-	}
-	if d.Bad {
-		d.Hint = "do not rely on this wall here; choose another one with --sandbox"
-	}
-	if o.Verbose {
-		d.More = append(d.More, details(report)...)
-	}
-	return d
-}
-
-func details(report prove.Report) []string {
-	var lines []string
-	for _, list := range []struct {
-		word    string
-		results []prove.Result
-	}{{"open", report.Open()}, {"blocked, but should be open", report.Blocked()}, {"not tried", report.Inconclusive()}} {
-		for _, r := range list.results {
-			lines = append(lines, list.word+": "+r.String())
+	for _, r := range report.Results {
+		switch state := r.State(); {
+		case state == prove.Hole:
+			d.Bad, d.Hint = true, "do not rely on this wall here; choose another one with --sandbox"
+			d.More = append(d.More, r.String())
+		case o.Verbose && state != prove.Stopped:
+			d.More = append(d.More, r.String())
 		}
 	}
-	return lines
+	return d
 }
 
 func obstacle(what string, err error) Diagnosis {

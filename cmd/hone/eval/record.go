@@ -28,13 +28,12 @@ type Result struct {
 	Kind      string    `json:"result"` // how the run ended, such as "done" or "rounds"; "judge" if only the judge failed; or [Already]
 	Why       string    `json:"why"`
 	Rounds    int       `json:"rounds"`
-	Tokens    int64     `json:"tokens"`                  // unconfirmed ones included
-	Cost      *float64  `json:"cost,omitempty"`          // USD; nil if it is not known
-	Gain      *float64  `json:"gain,omitempty"`          // of a run with a number as its judge, in percent; nil if nothing was measured
-	Malformed int       `json:"malformed"`               // replies that hone could not read, or had a call that it could not read
-	Refused   int       `json:"refused"`                 // replies with an edit that hone did not make
-	Seconds   float64   `json:"seconds"`                 // of active time
-	Judged    float64   `json:"judge_seconds,omitempty"` // that the judge took; only the limit counts them
+	Tokens    int64     `json:"tokens"`         // unconfirmed ones included
+	Cost      *float64  `json:"cost,omitempty"` // USD; nil if it is not known
+	Gain      *float64  `json:"gain,omitempty"` // of a run with a number as its judge, in percent; nil if nothing was measured
+	Malformed int       `json:"malformed"`      // replies that hone could not read, or had a call that it could not read
+	Refused   int       `json:"refused"`        // replies with an edit that hone did not make
+	Seconds   float64   `json:"seconds"`        // of active time
 	Run       string    `json:"run"`
 	Hone      string    `json:"hone"` // the version that ran it
 	At        time.Time `json:"at"`
@@ -44,12 +43,10 @@ type Result struct {
 // model.
 const Already = "already"
 
-func (r Result) active() time.Duration { return seconds(r.Seconds) }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+func (r Result) active() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
 
 func (r Result) used() group.Amount {
-	a := group.Amount{Tokens: r.Tokens, Time: r.active() + seconds(r.Judged)}
+	a := group.Amount{Tokens: r.Tokens, Time: r.active()}
 	if r.Cost != nil {
 		a.Cost = group.Dollars(*r.Cost)
 	}

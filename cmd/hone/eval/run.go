@@ -28,10 +28,8 @@ import (
 	"hone"
 	"hone/check"
 	"hone/group"
-	"hone/history"
 	"hone/internal/child"
 	"hone/internal/render"
-	"hone/internal/transient"
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
@@ -43,7 +41,7 @@ type Job struct {
 	Case, Model string // their names
 	Base        Base
 	// Command is the command line of a try, which starts in its tree.
-	Command func(time int) []string
+	Command []string
 	// Limits are those of the command line and of the configuration.
 	Limits group.Amount
 	// Env is the environment of the child.
@@ -77,15 +75,13 @@ type Evaluation struct {
 	// Say tells the user what happens, in one line. Done is called for each new result.
 	Say  func(text string)
 	Done func(Result) error
-	// Verbose also tells the user how each round ends.
-	Verbose bool
 
 	group   group.Group
 	mu      sync.Mutex
 	total   int
 	done    int
-	checked map[string]func() (bool, error) // by the case; see [Evaluation.passesAlready]
-	failed  map[*Job]bool                   // a try could not run
+	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
+	failed  map[*Job]bool          // a try could not run
 	stopped Stopped
 	err     error // the record cannot be written
 }
@@ -159,7 +155,7 @@ func (e *Evaluation) remove(t *Try) { _ = group.RemoveCopy(filepath.Dir(e.dir(t)
 // Run makes all tries without a result, those first that an earlier process has begun.
 // Tries whose result is recorded only count for the budget.
 func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
-	e.failed, e.checked, e.total = map[*Job]bool{}, map[string]func() (bool, error){}, len(tries)
+	e.failed, e.checked, e.total = map[*Job]bool{}, map[string]func() bool{}, len(tries)
 	e.group = group.Group{Bank: group.Bank{Cap: e.Limits}, Width: e.Parallel, Keeper: sandbox.NewKeeper(e.Cache)}
 	defer e.group.Keeper.Close()
 	e.group.Keeper.EndEarlier()
@@ -236,25 +232,14 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 		return r, err
 	}
 	if o.Past == nil {
-		passes, err := e.passesAlready(ctx, t)
-		if err != nil {
-			return Result{Why: "the check needs more time than is left"}, err
-		}
-		if passes {
+		if e.passesAlready(ctx, t) {
 			r = e.newResult(t, o)
 			r.Passed, r.Kind, r.Why = false, Already, already
 			return r, ctx.Err()
 		}
 	}
 	m := &group.Member{Name: t.Key, Dir: dir, Env: t.Env, Own: t.Limits,
-		New: func(ctx context.Context) ([]string, error) { return t.Command(t.Time), e.copy(ctx, t) }}
-	if e.Verbose {
-		m.Event = func(event history.Event) {
-			if s, ok := event.Payload.(history.State); ok {
-				e.Say(fmt.Sprintf("%s: round %d: %s", t, s.Round, render.Count(len(s.Findings), "finding")))
-			}
-		}
-	}
+		New: func(ctx context.Context) ([]string, error) { return t.Command, e.copy(ctx, t) }}
 	if !e.final(m, o) {
 		if o, err = e.group.Work(ctx, m, o); err == nil && o.Died != nil {
 			err = o.Died
@@ -271,13 +256,12 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 	case r.Passed && r.Rounds == 0:
 		r.Passed, r.Kind, r.Why = false, Already, already
 	case r.Passed && t.Judge != "":
-		said, took, err := e.judge(ctx, t)
-		r.Judged = took.Round(time.Millisecond).Seconds()
-		switch {
-		case errors.Is(err, group.ErrShort):
-			r.Why = "the judge needs more time than is left"
-			return r, err
-		case err != nil:
+		var files []string
+		if t.JudgeFiles != "" {
+			files = []string{t.JudgeFiles}
+		}
+		said, err := e.inWalls(ctx, t, t.Judge, files...)
+		if err != nil {
 			return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, dir)
 		}
 		if said != "" {
@@ -315,23 +299,20 @@ func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
 	return r
 }
 
-// It runs once, before the first try. It runs none if the loop does that itself, or if a judge decides. The error is [group.ErrShort].
-func (e *Evaluation) passesAlready(ctx context.Context, t *Try) (bool, error) {
+// It runs once, before the first try. It runs none if the loop does that itself, or if a judge decides.
+func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
 	if t.Check == "" || t.Judge != "" {
-		return false, nil
+		return false
 	}
 	e.mu.Lock()
 	passes := e.checked[t.Case]
 	if passes == nil {
-		passes = sync.OnceValues(func() (bool, error) {
+		passes = sync.OnceValue(func() bool {
 			if err := e.copy(ctx, t); err != nil {
-				return false, nil
+				return false
 			}
-			said, _, err := e.inWalls(ctx, t, t.Check)
-			if errors.Is(err, group.ErrShort) {
-				return false, err
-			}
-			return err == nil && said == "", nil
+			said, err := e.inWalls(ctx, t, t.Check)
+			return err == nil && said == ""
 		})
 		e.checked[t.Case] = passes
 	}
@@ -339,39 +320,26 @@ func (e *Evaluation) passesAlready(ctx context.Context, t *Try) (bool, error) {
 	return passes()
 }
 
-// It returns why the judge failed; empty if it passed. An error means that it could not run.
-func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, took time.Duration, err error) {
-	if t.JudgeFiles != "" {
-		err := overlay(t.JudgeFiles, e.dir(t))
-		if made, ok := errors.AsType[inTree](err); ok && !transient.Is(err) {
-			return made.Error(), 0, nil // for example because of a link that leads out of the tree
-		}
-		if err != nil {
-			return "", 0, err
-		}
-	}
-	return e.inWalls(ctx, t, t.Judge)
-}
+// The files of the judge replace what a model put in their places. That is done in the walls of
+// the judge, because a model's commands wrote the tree: a link in it leads nowhere else there.
+const withFiles = `tar -C "$0" -cf - . | tar -xmof - && exec sh -c "$1"`
 
-// It returns why the command line failed; empty if it passed. An error means that it could not run, or [group.ErrShort].
-func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string) (said string, took time.Duration, err error) {
-	const most = 10 * time.Minute // that a judge, or a check before the first try, may take
-	err = e.group.Time(ctx, t.Key+" in walls", most, func(limit time.Duration) error {
-		start := time.Now()
-		args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t), "--timeout", limit.String()}, t.JudgeWall, []string{"--", "sh", "-c", line})
-		r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(ctx)
-		took = time.Since(start)
-		failed, ok := errors.AsType[*child.Failure](err)
-		switch {
-		case err == nil || !ok || failed.Why != "" && r.Exit != 3:
-			return cmp.Or(err, ctx.Err())
-		case failed.Why != "" && limit < most && took >= limit:
-			return group.ErrShort
-		case failed.Why == "" && check.NotRun(r.Exit):
-			return fmt.Errorf("exit status %d: %s", r.Exit, r.Said[strings.LastIndexByte(r.Said, '\n')+1:])
-		}
-		said = cmp.Or(failed.Why, fmt.Sprintf("exit status %d", r.Exit))
-		return nil
-	})
-	return said, took, err
+// It returns why the command line failed; empty if it passed. An error means that it could not run.
+func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string, files ...string) (said string, err error) {
+	args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t), "--timeout", "10m"}, t.JudgeWall)
+	for _, dir := range files {
+		args = append(args, "--ro", dir, "--", "sh", "-c", withFiles, dir, line)
+	}
+	if len(files) == 0 {
+		args = append(args, "--", "sh", "-c", line)
+	}
+	r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(ctx)
+	failed, ok := errors.AsType[*child.Failure](err)
+	switch {
+	case err == nil || !ok || failed.Why != "" && r.Exit != 3:
+		return "", cmp.Or(err, ctx.Err())
+	case failed.Why == "" && check.NotRun(r.Exit):
+		return "", fmt.Errorf("exit status %d: %s", r.Exit, r.Said[strings.LastIndexByte(r.Said, '\n')+1:])
+	}
+	return cmp.Or(failed.Why, fmt.Sprintf("exit status %d", r.Exit)), nil
 }

@@ -9,20 +9,6 @@ import (
 	"hone/internal/render"
 )
 
-// PassAt returns the probability that at least one of k tries passes, estimated without
-// bias from n tries of which c passed: 1 - C(n-c, k) / C(n, k). It is 0 unless
-// 1 <= k <= n.
-func PassAt(n, c, k int) float64 {
-	if k < 1 || k > n {
-		return 0
-	}
-	none := 1.0 // the probability that k of the n tries, drawn without replacement, all failed
-	for i := range k {
-		none *= float64(max(0, n-c-i)) / float64(n-i)
-	}
-	return 1 - none
-}
-
 // Score is what tries add up to, of a model in one case or in all.
 type Score struct {
 	Model string `json:"model"`
@@ -30,8 +16,8 @@ type Score struct {
 	Tries int    `json:"tries"`
 	// Passed is how many of the tries passed.
 	Passed int `json:"passed"`
-	// Pass1 and PassK are the means of [PassAt] over the cases; nil if no case has enough
-	// tries.
+	// Pass1 is the share of the tries that passed, and PassK that of the cases of which one of K
+	// tries passed; both are means over the cases. Nil if no case has as many tries.
 	Pass1 *float64 `json:"pass_at_1"`
 	PassK *float64 `json:"pass_at_k"`
 	// Rounds is the mean of the tries.
@@ -48,7 +34,7 @@ type Score struct {
 	Seconds   float64  `json:"seconds"` // of active time
 }
 
-// Sum adds up tries of one model. PassK is about k tries. Tries of a case whose check passes
+// Sum adds up tries of one model, at most k of each case. Tries of a case whose check passes
 // without a model do not count.
 func Sum(results []Result, k int) Score {
 	var s Score
@@ -93,20 +79,19 @@ func Sum(results []Result, k int) Score {
 			s.CostPerPass = &each
 		}
 	}
-	// mean returns the mean of PassAt over the cases with at least k tries.
-	mean := func(k int) *float64 {
-		sum, n := 0.0, 0
-		for _, name := range slices.Sorted(maps.Keys(tries)) {
-			if tries[name] >= k {
-				sum, n = sum+PassAt(tries[name], passed[name], k), n+1
-			}
+	share, once, whole := 0.0, 0.0, 0.0 // whole are the cases with k tries, once those of them that passed
+	for _, name := range slices.Sorted(maps.Keys(tries)) {
+		share += float64(passed[name]) / float64(tries[name])
+		if tries[name] >= k {
+			whole++
+			once += float64(min(1, passed[name]))
 		}
-		if sum /= float64(max(1, n)); n == 0 {
-			return nil
-		}
-		return &sum
 	}
-	s.Pass1, s.PassK = mean(1), mean(k)
+	share /= float64(len(tries))
+	if s.Pass1 = &share; whole > 0 {
+		once /= whole
+		s.PassK = &once
+	}
 	return s
 }
 
@@ -118,8 +103,6 @@ type Report struct {
 	Cases  []Score `json:"cases"`  // of each case and model, in the order of the file
 	// Missing is how many tries have no result.
 	Missing int `json:"missing"`
-	// Skipped are the cases that were not tried, because a program is missing.
-	Skipped []string `json:"skipped,omitempty"`
 	// Already are the cases that do not count, because their check passes without a model.
 	Already []string `json:"already,omitempty"`
 }

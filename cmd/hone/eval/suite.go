@@ -42,7 +42,6 @@ type Table struct {
 	Args       []string `toml:"args" valid:"argument" json:"args"` // more arguments of the loop
 	Judge      string   `toml:"judge" json:"judge"`                // a command line that must pass, too, and that no model sees
 	JudgeFiles string   `toml:"judge-files" valid:"path" json:"-"` // a directory that is copied over the tree for the judge
-	Needs      []string `toml:"needs" valid:"line" json:"-"`       // programs without which the case is skipped
 }
 
 type file struct {
@@ -108,7 +107,7 @@ func (d Table) with(t Table, standard string) Table {
 		{&t.Judge, &d.Judge}, {&t.JudgeFiles, &d.JudgeFiles}} {
 		*f.to = cmp.Or(*f.to, *f.from)
 	}
-	t.Args, t.Needs = slices.Concat(d.Args, t.Args), slices.Concat(d.Needs, t.Needs)
+	t.Args = slices.Concat(d.Args, t.Args)
 	if t.Run == "" {
 		t.Loop = cmp.Or(t.Loop, standard)
 	}
@@ -144,47 +143,17 @@ func (s *Suite) Wrong(c Case, key, problem, hint string) error {
 	return s.doc.Wrong(problem, hint, "cases", c.Name, key)
 }
 
-// Missing returns the first program that a case needs and that is not on PATH; empty if
-// there is none.
-func (c Case) Missing(lookPath func(string) (string, error)) string {
-	for _, program := range c.Needs {
-		if _, err := lookPath(program); err != nil {
-			return program
-		}
+// Tries returns how often a case is tried with a model. id identifies all that the results
+// depend on, but for the contents of a script.
+func Tries(job *Job, id string, times int) (tries []*Try) {
+	if file, scripted := strings.CutPrefix(job.Model, "script/"); scripted {
+		script, _ := artifact.Input(file) // nil with an error, which the run reports
+		id = Digest(id, string(script))
 	}
-	return ""
-}
-
-// Tries returns how often a case is tried with a model, whose name is that of the job. id
-// identifies all that the results depend on, but for the contents of a script. The file of a
-// script becomes absolute, because each try starts in its own tree. If it is a directory, the
-// tries take its files in turn. command returns the command line with the model's name.
-func Tries(job *Job, id string, times int, command func(model string) []string) (tries []*Try, err error) {
-	const prefix = "script/"
-	asked := []string{job.Model}
-	if file, scripted := strings.CutPrefix(job.Model, prefix); scripted {
-		if file, err = filepath.Abs(file); err != nil {
-			return nil, err
-		}
-		files, _ := filepath.Glob(filepath.Join(file, "*"))
-		if asked = []string{prefix + file}; len(files) > 0 {
-			asked = nil
-		}
-		for _, f := range files {
-			asked = append(asked, prefix+f)
-		}
-	}
-	at := func(time int) string { return asked[(time-1)%len(asked)] }
-	job.Command = func(time int) []string { return command(at(time)) }
 	for n := 1; n <= times; n++ {
-		key := id
-		if file, scripted := strings.CutPrefix(at(n), prefix); scripted {
-			script, _ := artifact.Input(file) // nil with an error, which the run reports
-			key = Digest(id, string(script))
-		}
-		tries = append(tries, &Try{Job: job, Time: n, Key: Digest(key, n)})
+		tries = append(tries, &Try{Job: job, Time: n, Key: Digest(id, n)})
 	}
-	return tries, nil
+	return tries
 }
 
 // Digest returns a digest of values that JSON can represent.

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,6 @@ repo = ".."
 commit = "v1"
 check = "make test"
 args = ["--rounds", "3"]
-needs = ["make"]
 
 [cases.second]
 args = ["--turns", "9"]
@@ -45,27 +43,17 @@ task = "do it"
 check = "make lint"
 judge = "make hidden"
 judge_files = "/judge"
-needs = ["go"]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Case{
-		{"second", Table{Repo: filepath.Dir(dir), Commit: "v1", Loop: "fix", Check: "make test", Args: []string{"--rounds", "3", "--turns", "9"}, Needs: []string{"make"}}},
+		{"second", Table{Repo: filepath.Dir(dir), Commit: "v1", Loop: "fix", Check: "make test", Args: []string{"--rounds", "3", "--turns", "9"}}},
 		{"first", Table{Files: filepath.Join(dir, "tree"), Repo: filepath.Dir(dir), Loop: "task", Task: "do it", Check: "make lint",
-			Args: []string{"--rounds", "3"}, Judge: "make hidden", JudgeFiles: "/judge", Needs: []string{"make", "go"}}},
+			Args: []string{"--rounds", "3"}, Judge: "make hidden", JudgeFiles: "/judge"}},
 	}
 	if diff := cmp.Diff(want, s.Cases); diff != "" {
 		t.Error(diff)
-	}
-	missing := func(program string) (string, error) {
-		if program == "go" {
-			return "", errors.New("no")
-		}
-		return program, nil
-	}
-	if a, b := s.Cases[0].Missing(missing), s.Cases[1].Missing(missing); a != "" || b != "go" {
-		t.Errorf("missing: %q, %q", a, b)
 	}
 	if err := s.Select([]string{"first"}); err != nil || len(s.Cases) != 1 || s.Cases[0].Name != "first" {
 		t.Errorf("selected %v, %v", s.Cases, err)

@@ -21,39 +21,6 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// The judge's files replace what a model put in their places, and leave the tree by no link.
-func TestOverlay(t *testing.T) {
-	files, tree, outside := t.TempDir(), t.TempDir(), t.TempDir()
-	put(t, files, map[string]string{"tests/a": "judge", "b": "judge"})
-	put(t, outside, map[string]string{"a": "mine", "b": "mine"})
-	if err := os.Symlink(filepath.Join(outside, "b"), filepath.Join(tree, "b")); err != nil {
-		t.Skip(err)
-	}
-	put(t, tree, map[string]string{"tests/a": "model"})
-	if err := overlay(files, tree); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"tests/a", "b"} {
-		if text, err := os.ReadFile(filepath.Join(tree, name)); string(text) != "judge" {
-			t.Errorf("%s: %q, %v", name, text, err)
-		}
-	}
-	if err := os.RemoveAll(filepath.Join(tree, "tests")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(tree, "tests")); err != nil {
-		t.Fatal(err)
-	}
-	if err := overlay(files, tree); err == nil {
-		t.Error("it followed a link out of the tree")
-	}
-	for _, name := range []string{"a", "b"} {
-		if text, err := os.ReadFile(filepath.Join(outside, name)); string(text) != "mine" {
-			t.Errorf("outside, %s: %q, %v", name, text, err)
-		}
-	}
-}
-
 // Old copies of an evaluation are swept, and recent ones of another are not.
 func TestSweep(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

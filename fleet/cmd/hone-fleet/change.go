@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
-	"hone/internal/render"
 )
 
 func (a *app) answerCommand() *cobra.Command {
@@ -27,12 +27,12 @@ else.`,
 		Args:    batchArgs("the ID of a batch, a JOB, and DIGEST=yes or DIGEST=no", 3, -1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
-			return a.withBatch(ctx, args[0], func(t *connection, s flow.Status) error { return a.answer(ctx, t, s, args[1], args[2:]) })
+			return a.withBatch(ctx, args[0], func(t client.Client, s flow.Status) error { return a.answer(ctx, t, s, args[1], args[2:]) })
 		},
 	}
 }
 
-func (a *app) answer(ctx context.Context, t *connection, s flow.Status, name string, words []string) error {
+func (a *app) answer(ctx context.Context, t client.Client, s flow.Status, name string, words []string) error {
 	show := "hone-fleet show " + s.ID
 	j, err := jobOf(s, name)
 	if err == nil && j.State != flow.NeedsYou {
@@ -48,11 +48,7 @@ func (a *app) answer(ctx context.Context, t *connection, s flow.Status, name str
 	if err := flow.Answer(ctx, t, s.ID, name, answers); err != nil {
 		return serverFailure(err, s.ID)
 	}
-	what := name + " continues"
-	if open := stillOpen(j, answers); open > 0 {
-		what = fmt.Sprintf("%s of %s still open", render.Count(open, "question"), name)
-	}
-	fmt.Fprintf(a.out, "answered; %s; next: %s\n", what, show)
+	fmt.Fprintf(a.out, "answered; %s continues when all its questions are; next: %s\n", name, show)
 	return nil
 }
 
@@ -72,17 +68,6 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 	return answers, nil
 }
 
-// An answer may replace an earlier one.
-func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
-	given := slices.Concat(j.Answers, answers)
-	for _, q := range j.Outcome.Questions {
-		if !slices.ContainsFunc(given, func(a job.Answer) bool { return a.Question == q.Digest }) {
-			n++
-		}
-	}
-	return n
-}
-
 func jobOf(s flow.Status, name string) (flow.JobStatus, error) {
 	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
 	if i < 0 {
@@ -99,33 +84,19 @@ func (a *app) cancelCommand() *cobra.Command {
 the runs. Without a JOB, cancel applies to the whole batch.`,
 		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withBatch(c.Context(), args[0], func(t *connection, s flow.Status) error {
-				err := canCancel(s, args[1:])
-				if err == nil {
-					err = serverFailure(flow.Cancel(c.Context(), t, s.ID, args[1:]...), s.ID)
-				}
-				if err == nil {
-					fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", s.ID)
-				}
+			t, err := a.dial(c.Context())
+			if err != nil {
 				return err
-			})
+			}
+			defer t.Close()
+			id, err := lastBatch(c.Context(), t, args[0])
+			if err == nil {
+				err = serverFailure(flow.Cancel(c.Context(), t, id, args[1:]...), id)
+			}
+			if err == nil {
+				fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", id)
+			}
+			return err
 		},
 	}
-}
-
-func canCancel(s flow.Status, names []string) error {
-	hint := "hone-fleet show " + s.ID
-	for _, name := range names {
-		j, err := jobOf(s, name)
-		if err != nil {
-			return err
-		}
-		if j.State.Ended() {
-			return failure.Usage(fmt.Sprintf("job %s has ended: %s", name, j.State), hint)
-		}
-	}
-	if s.Ended {
-		return failure.Usage(fmt.Sprintf("batch %s has ended: %s", s.ID, batchSummary(s)), hint)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
 	"hone/cmd/hone/failure"
@@ -20,9 +23,8 @@ import (
 	"hone/fleet/job"
 )
 
-// How long the commands wait for an answer of the server, and for a worker to answer for a batch
-// before they answer for themselves.
-const answerWithin, workersTime = 15 * time.Second, 3 * time.Second
+// answerWithin is how long the commands wait for the server, and for a worker to answer for a batch.
+const answerWithin = 15 * time.Second
 
 type server struct{ address, namespace, profile string }
 
@@ -33,24 +35,9 @@ func (s *server) register(c *cobra.Command) {
 	f.StringVar(&s.profile, "profile", "", "profile in Temporal's configuration file (default TEMPORAL_PROFILE)")
 }
 
-type connection struct {
-	client.Client
-	app      *app
-	starting sync.Mutex
-	served   map[string]func() // by queue: they end the stand-ins of this process
-}
-
-// Close ends the stand-ins and the connection.
-func (c *connection) Close() {
-	for _, stop := range c.served {
-		stop()
-	}
-	c.Client.Close()
-}
-
 // The flags come first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…,
 // TEMPORAL_API_KEY), then the profile of its configuration file.
-func (a *app) dial(ctx context.Context) (*connection, error) {
+func (a *app) dial(ctx context.Context) (client.Client, error) {
 	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: a.server.profile})
 	p.Address = cmp.Or(a.server.address, p.Address, client.DefaultHostPort)
 	p.Namespace = cmp.Or(a.server.namespace, p.Namespace, client.DefaultNamespace)
@@ -61,7 +48,7 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, failure.Usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
 	}
-	o.Logger = &sdkLog{app: a}
+	o.Logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
@@ -69,11 +56,11 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 		return nil, failure.Of(fmt.Errorf("the Temporal server at %s does not answer: %w", o.HostPort, err),
 			"start one with hone-fleet dev, or name yours with --address HOST:PORT")
 	}
-	return &connection{Client: c, app: a, served: map[string]func(){}}, nil
+	return c, nil
 }
 
 // "last" is the newest batch.
-func (a *app) withBatch(ctx context.Context, id string, do func(t *connection, s flow.Status) error) error {
+func (a *app) withBatch(ctx context.Context, id string, do func(t client.Client, s flow.Status) error) error {
 	t, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -82,7 +69,7 @@ func (a *app) withBatch(ctx context.Context, id string, do func(t *connection, s
 	if id, err = lastBatch(ctx, t, id); err != nil {
 		return err
 	}
-	r := t.read(ctx, id)[id]
+	r := readAll(ctx, t, id)[id]
 	if r.err != nil {
 		return r.err
 	}
@@ -94,19 +81,22 @@ type reading struct {
 	err error
 }
 
-// It reads at most 32 at the same time. If no worker answers, this process does until the connection is closed.
-func (c *connection) read(ctx context.Context, ids ...string) map[string]reading {
+// It reads at most 32 at the same time: one that does not answer does not delay the others.
+func readAll(ctx context.Context, t client.Client, ids ...string) map[string]reading {
 	all := map[string]reading{}
 	var lock sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(32)
 	for _, id := range ids {
 		g.Go(func() error {
-			s, err := readWithin(ctx, c, id, workersTime)
-			if noWorker(err) {
-				if err = c.standIn(ctx, id); err == nil {
-					s, err = readWithin(ctx, c, id, answerWithin)
-				}
+			ctx, cancel := context.WithTimeout(ctx, answerWithin)
+			defer cancel()
+			s, err := flow.Read(ctx, t, id)
+			for late(err) && ctx.Err() == nil { // the server needs ten seconds to notice that a worker died with a task of the batch
+				s, err = flow.Read(ctx, t, id)
+			}
+			if err == nil {
+				err = plainNames(s)
 			}
 			lock.Lock()
 			defer lock.Unlock()
@@ -116,42 +106,6 @@ func (c *connection) read(ctx context.Context, ids ...string) map[string]reading
 	}
 	_ = g.Wait() // each has its own error
 	return all
-}
-
-// This process then answers for the batches in the queue of the batch.
-func (c *connection) standIn(ctx context.Context, id string) error {
-	c.starting.Lock()
-	defer c.starting.Unlock()
-	queue, err := flow.Queue(ctx, c, id)
-	if err != nil || c.served[queue] != nil {
-		return err
-	}
-	if c.served[queue], err = flow.StandIn(c.Client, queue, id); err != nil {
-		delete(c.served, queue)
-		return err
-	}
-	hint := "hone-fleet worker --store DIR --key FILE"
-	if queue != queueName {
-		hint += " --queue " + queue
-	}
-	c.app.say("note", "no worker answers; jobs continue when one is running: "+hint)
-	return nil
-}
-
-// It asks again until the time is over, because the SDK gives up after half of it, and the server needs ten seconds to notice
-// that a worker died with a task of the batch.
-func readWithin(ctx context.Context, t client.Client, id string, time time.Duration) (s flow.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time)
-	defer cancel()
-	for {
-		if s, err = flow.Read(ctx, t, id); !late(err) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = plainNames(s)
-	}
-	return s, err
 }
 
 // submit refuses other names. They become names of files and branches here, and others can start workflows without submit.
@@ -174,7 +128,7 @@ func noWorker(err error) bool {
 }
 
 func serverFailure(err error, id string) error {
-	refused := (*serviceerror.QueryFailed)(nil)
+	refused, declined := (*serviceerror.QueryFailed)(nil), (*temporal.ApplicationError)(nil)
 	switch {
 	case err == nil:
 		return nil
@@ -182,6 +136,8 @@ func serverFailure(err error, id string) error {
 		return failure.Usage("there is no batch "+id, "hone-fleet list")
 	case errors.Is(err, flow.ErrEnded):
 		return failure.Usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
+	case errors.As(err, &declined): // by the batch
+		return failure.Usage(fmt.Sprintf("batch %s: %s", id, declined.Message()), "hone-fleet show "+id)
 	case errors.As(err, &refused):
 		return failure.Of(fmt.Errorf("batch %s: %w", id, err), "")
 	case noWorker(err):

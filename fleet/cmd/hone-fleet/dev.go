@@ -105,13 +105,13 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 			return failure.Of(err, "")
 		}
 	}
-	legs, err := w.leg(ctx)
+	legs, err := w.leg()
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\nfor results: --store %s --key %s\n",
 		a.server.address, f.dir, f.uiPort, w.store, w.key)
-	stop, err := startWorker(t.Client, *w, legs)
+	stop, err := startWorker(t, *w, legs)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func runServer(ctx context.Context, program string, f devFlags) error {
 	return fmt.Errorf("the Temporal server ended with status %d: %s", r.Exit, excerpt.End(string(r.Stderr), 1000))
 }
 
-func (a *app) awaitServer(ctx context.Context) (*connection, error) {
+func (a *app) awaitServer(ctx context.Context) (client.Client, error) {
 	for {
 		t, err := a.dial(ctx)
 		if err == nil {

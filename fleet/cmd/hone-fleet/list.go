@@ -57,7 +57,7 @@ func (a *app) list(ctx context.Context, limit int, asJSON bool) error {
 	for _, b := range list {
 		ids = append(ids, b.ID)
 	}
-	all := t.read(ctx, ids...)
+	all := readAll(ctx, t, ids...)
 	rows, next := [][]string{{"BATCH", "STARTED", "JOBS", "DONE", "SPENT", "STATE"}}, ""
 	for i, b := range list {
 		row := []string{b.ID, render.Duration(time.Since(b.Started).Round(time.Second)) + " ago"}

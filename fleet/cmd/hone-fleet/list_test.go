@@ -81,7 +81,7 @@ func TestReadTogether(t *testing.T) {
 	m := &meeting{}
 	ids := []string{"a", "b", "c"}
 	m.Add(len(ids))
-	all := (&connection{Client: m}).read(t.Context(), ids...)
+	all := readAll(t.Context(), m, ids...)
 	for _, id := range ids {
 		if r := all[id]; r.err != nil || r.ID != flow.BatchID(id) {
 			t.Errorf("%s: %+v, %v", id, r.Status, r.err)

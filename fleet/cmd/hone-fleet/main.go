@@ -2,8 +2,7 @@
 // budget. "hone fleet" runs it.
 //
 // Most commands are clients of a Temporal server: submit starts a batch; list, show, answer
-// and cancel query or change it; results reads from the store what its jobs changed, and
-// remove deletes it there. worker works on jobs until it is stopped; any number of workers
+// and cancel query or change it; results reads from the store what its jobs changed. worker works on jobs until it is stopped; any number of workers
 // can run, on any number of machines. dev starts all of this on one machine. The package
 // words errors and hints, and chooses exit statuses. Package flow schedules jobs and keeps
 // the budget; package leg does a job's work.
@@ -24,7 +23,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/internal/near"
 	"hone/internal/render"
 	"hone/sandbox/wall"
 )
@@ -87,7 +85,6 @@ Start with: hone-fleet dev`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Args:          knownCommand,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.parsed = true
 		},
@@ -96,23 +93,8 @@ Start with: hone-fleet dev`,
 	root.SetVersionTemplate("hone-fleet {{.Version}}\n")
 	a.server.register(root)
 	root.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.cancelCommand(),
-		a.resultsCommand(), a.removeCommand(), a.workerCommand(), a.devCommand())
+		a.resultsCommand(), a.workerCommand(), a.devCommand())
 	return root
-}
-
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var known []string
-	for _, sub := range c.Commands() {
-		known = append(known, sub.Name())
-	}
-	hint := "hone-fleet --help"
-	if meant := near.Name(args[0], known); meant != "" {
-		hint = "did you mean hone-fleet " + meant + "?"
-	}
-	return failure.Usage(fmt.Sprintf("unknown command %q", args[0]), hint)
 }
 
 func version() string {

@@ -33,7 +33,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"lst":                                  "did you mean hone-fleet list?",
+		"lst":                                  "Did you mean this?\n\tlist",
 		"submit":                               "one file with jobs",
 		"submit jobs.toml":                     "add --max-cost 50",
 		"submit jobs.toml --max-cost=1 --id=.": "single dots between them",
@@ -45,7 +45,6 @@ func TestUsage(t *testing.T) {
 		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "a job cannot have --sandbox",
 		"list --limit=-1":                                             "--limit must be greater than 0",
 		"show":                                                        "show takes the ID of a batch",
-		"remove":                                                      "remove needs the workers' store",
 		"worker":                                                      "needs a store",
 		"worker --store=s":                                            "(umask 077 && head",
 		"worker --store=s --key=none":                                 "to make one",
@@ -100,17 +99,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestStillOpen: a question that is answered again leaves the others open.
-func TestStillOpen(t *testing.T) {
-	j := flow.JobStatus{Progress: flow.Progress{Outcome: job.Outcome{Questions: []job.Question{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, Answers: []job.Answer{{Question: "a"}}}}
-	if got := stillOpen(j, []job.Answer{{Question: "a", Approved: true}, {Question: "b"}}); got != 1 {
-		t.Errorf("%d questions are open, want 1", got)
-	}
-	if got := stillOpen(j, []job.Answer{{Question: "b"}, {Question: "c"}}); got != 0 {
-		t.Errorf("%d questions are open, want none", got)
-	}
-}
-
 // TestWhyOf: a job that continues after an answer no longer says that a question is open.
 func TestWhyOf(t *testing.T) {
 	j := flow.JobStatus{Progress: flow.Progress{State: flow.NeedsYou, Outcome: job.Outcome{Why: "1 question is open"}}}
@@ -122,35 +110,6 @@ func TestWhyOf(t *testing.T) {
 	}
 	if j.Why = "being cancelled"; whyOf(j) != j.Why {
 		t.Errorf("a job that is being cancelled: %q", whyOf(j))
-	}
-}
-
-// TestCanCancel: who cancels what has ended learns how it ended.
-func TestCanCancel(t *testing.T) {
-	s := flow.Status{ID: "b", Counts: map[flow.State]int{flow.Done: 1, flow.Running: 1}, Jobs: []flow.JobStatus{
-		{Name: "done", Progress: flow.Progress{State: flow.Done}}, {Name: "runs", Progress: flow.Progress{State: flow.Running}},
-	}}
-	ended := flow.Status{ID: "b", Ended: true, Counts: map[flow.State]int{flow.Done: 1, flow.Cancelled: 1}, Jobs: s.Jobs[:1]}
-	ended.Jobs = append(ended.Jobs[:1:1], flow.JobStatus{Name: "stopped", Progress: flow.Progress{State: flow.Cancelled}})
-	for _, c := range []struct {
-		s     flow.Status
-		names []string
-		want  string
-	}{
-		{s, nil, ""},
-		{s, []string{"runs"}, ""},
-		{s, []string{"runs", "done"}, "job done has ended: done"},
-		{s, []string{"none"}, "batch b has no job none"},
-		{ended, nil, "batch b has ended: 1 done, 1 cancelled"},
-		{ended, []string{"stopped"}, "job stopped has ended: cancelled"},
-	} {
-		got := ""
-		if err := canCancel(c.s, c.names); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%v: got %q, want %q", c.names, got, c.want)
-		}
 	}
 }
 

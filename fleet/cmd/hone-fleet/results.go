@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"hone"
 	"hone/cmd/hone/failure"
@@ -59,7 +60,7 @@ the files in the clone: the command should not execute them.`,
   hone-fleet results last --store s3://hone --push --pr-command 'gh pr create --fill --head "$HONE_BRANCH"'`,
 		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withBatch(c.Context(), args[0], func(_ *connection, s flow.Status) error { return a.results(c.Context(), f, s, args[1:]) })
+			return a.withBatch(c.Context(), args[0], func(_ client.Client, s flow.Status) error { return a.results(c.Context(), f, s, args[1:]) })
 		},
 	}
 	l := c.Flags()

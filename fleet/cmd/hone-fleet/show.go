@@ -32,7 +32,7 @@ With --wait, show waits until every job has ended or waits for you. It exits wit
 one waits for you, 3 if a budget is used up, and 1 if jobs failed or were cancelled.`,
 		Args: batchArgs("the ID of a batch", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withBatch(c.Context(), args[0], func(t *connection, s flow.Status) error { return a.show(c.Context(), f, t, s) })
+			return a.withBatch(c.Context(), args[0], func(t client.Client, s flow.Status) error { return a.show(c.Context(), f, t, s) })
 		},
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
@@ -40,7 +40,7 @@ one waits for you, 3 if a budget is used up, and 1 if jobs failed or were cancel
 	return c
 }
 
-func (a *app) show(ctx context.Context, f showFlags, t *connection, s flow.Status) (err error) {
+func (a *app) show(ctx context.Context, f showFlags, t client.Client, s flow.Status) (err error) {
 	if f.wait {
 		if s, err = settled(ctx, t, s.ID); err != nil {
 			return err

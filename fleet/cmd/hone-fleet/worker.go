@@ -69,7 +69,7 @@ func (f *workerFlags) registerShared(c *cobra.Command) {
 }
 
 func (a *app) worker(ctx context.Context, f workerFlags) error {
-	w, err := f.leg(ctx)
+	w, err := f.leg()
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	defer t.Close()
-	stop, err := startWorker(t.Client, f, w)
+	stop, err := startWorker(t, f, w)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 	return nil
 }
 
-func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
+func (f workerFlags) leg() (*leg.Worker, error) {
 	switch {
 	case f.store == "":
 		return nil, failure.Usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
@@ -120,9 +120,6 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	w := &leg.Worker{Store: s, Key: key, Hone: hone, Dir: f.dir, Trust: f.trust}
 	if f.sandbox != "" {
 		w.Args = []string{"--sandbox", f.sandbox}
-	}
-	if err := w.TryWalls(ctx); err != nil {
-		return nil, failure.UsageOf(err, "hone doctor --full lists the walls that work here")
 	}
 	return w, nil
 }

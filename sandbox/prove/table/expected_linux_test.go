@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hone/sandbox"
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 //go:embed attempts.md

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 // fileAttempts returns attempts to reach files outside the policy.

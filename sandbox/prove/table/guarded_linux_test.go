@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 // guardedAttempts returns attempts on protected and hidden paths in a writable

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 // kernelAttempts returns attempts that use the kernel's own means to leave a wall

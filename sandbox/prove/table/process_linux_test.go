@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 // processAttempts returns attempts to reach processes outside, to exceed limits,

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/sandbox/prove/internal/stage"
+	"hone/sandbox/prove/table/stage"
 )
 
 // keyName is the variable with the secret in a victim's environment.

@@ -14,7 +14,7 @@ import (
 )
 
 // helperName is the program's name when it is started to make attempts.
-const helperName = "hone-attempts"
+const helperName = "hone-table"
 
 // Helper does the work of a helper and exits if this process was started as one;
 // otherwise it returns at once. Every program that proves walls must call it in

@@ -1,0 +1,115 @@
+package loop
+
+import (
+	"context"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/internal/config"
+	"hone/tool"
+	"hone/workspace"
+	"hone/workspace/secret"
+)
+
+// Chat is a [Loop] in whose rounds a model works with tools, in one conversation each, until the user's check passes. The
+// [Kind.New] of such a loop returns one with Role, Rules and Prompt; the zero values of the other fields are defaults. A loop
+// with more of its own embeds it, and defines the methods that differ.
+type Chat struct {
+	Settings
+	System string `json:"system"` // Rules, and what follows from the settings
+
+	Role  string `json:"-"` // the name of the model's role
+	Rules string `json:"-"` // describes its part to the model (ruling G13)
+	// Prompt returns the start of a round's prompt, which is the same in all rounds. The user's text is [Settings.Task].
+	Prompt func(s *Settings) string `json:"-"`
+	// Report returns the end of a round's prompt, after the list of files. last is what the last session did and said;
+	// empty if there was none. Nil means [Report] with what the check reports.
+	Report func(r *hone.Run, last string, found []check.Finding) string `json:"-"`
+	// Tools returns the loop's own tools, beside those of the toolset, which it may change before. Nil means no more.
+	Tools func(s Session, set *Toolset) ([]tool.Tool, error) `json:"-"`
+}
+
+// Resolve reads flags and configuration. It requires a check.
+func (c *Chat) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
+	if config.Check.In(in.Values) == "" {
+		return l, Usage("there is no check, so nothing decides when "+in.Kind.Name+" is done",
+			`hone `+in.Kind.Name+` --check "`+ExampleCheck+`", or set "command" in the [check] section of .config/hone.toml`)
+	}
+	return in.Limits(), c.Use(in)
+}
+
+// Use resolves the settings, with or without a check.
+func (c *Chat) Use(in *Input) (err error) {
+	if c.Settings, err = in.Settings(); err != nil {
+		return err
+	}
+	c.About, c.System = c.Check, c.Walls.System(c.Rules)
+	c.Task, err = in.Text()
+	return err
+}
+
+// Build puts round, tools and check together. The check runs before the first round.
+func (c *Chat) Build(s Session) (built Built, err error) {
+	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
+	role, set := s.Role(c.Role, c.System), Toolset{Programs: c.Programs()}
+	var own []tool.Tool
+	if c.Tools != nil {
+		own, err = c.Tools(s, &set)
+	}
+	if err == nil {
+		role.Tools, err = s.Tools(set)
+	}
+	role.Tools = append(role.Tools, own...)
+	if c.Check != "" {
+		s.SetCheck(nil, s.Check)
+	}
+	c.SetJudge(r, c.Check)
+	r.Trust.CheckFirst = hone.Informed
+	return Built{Run: r, Round: c.Round(role, s.Guard()), Turns: map[string]int{role.Name: c.Bounds().Turns}}, err
+}
+
+// Round returns a round: one conversation, which starts with what the one before did and said, and what the check reports.
+// Where the budget ends it, what was changed still counts.
+func (c *Chat) Round(role hone.Role, guard *secret.Guard) hone.Round {
+	return func(ctx context.Context, r *hone.Run, found []check.Finding) ([]check.Finding, error) {
+		last, err := r.LastSession(role)
+		if err != nil {
+			return nil, err
+		}
+		place, err := Look(ctx, r, guard)
+		if err != nil {
+			return nil, err
+		}
+		report := c.Report
+		if report == nil {
+			report = func(_ *hone.Run, last string, found []check.Finding) string {
+				return Report(last, "What it reports now:", found)
+			}
+		}
+		_, err = r.Talk(ctx, role, hone.Text(c.Prompt(&c.Settings), place+report(r, last, found)))
+		return nil, err
+	}
+}
+
+// Report tells a model what its last session did and said, and the findings after a lead. last may be empty.
+func Report(last, lead string, found []check.Finding) string {
+	if last != "" {
+		last = "\n" + last + "\n" + FalseClaim(last, found)
+	}
+	if note, others := ProofNote(found); note != "" {
+		lead, found = note+"\n\nWhat it reports:", others
+	}
+	if len(found) == 0 {
+		return last
+	}
+	return last + "\n" + lead + "\n\n" + strings.Join(ForModel(found), "\n\n") + "\n"
+}
+
+// Preview returns the first prompt without what a run adds.
+func (c *Chat) Preview(context.Context, View) (Prompt, error) {
+	system := c.WithAdvice(c.System)
+	text := c.Prompt(&c.Settings)
+	return Prompt{System: system, Text: text, What: "the instructions; a run adds the check's report",
+		Fits: c.Model.Role(c.Role, system).Fits(int64(len(system) + len(text)))}, nil
+}
