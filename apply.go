@@ -102,15 +102,19 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 		}
 		more--
 		e, v := ch.Edits[i], vs[i]
-		a, err := r.askOnce(ctx, e, v, more, rest)
-		for ; err == nil && a.Edited.Exists(); a, err = r.askOnce(ctx, e, v, more, rest) {
+		var a Answer
+		for {
+			var err error
+			if a, err = r.askOnce(ctx, e, v, more, rest); err != nil {
+				return ch, err
+			}
+			if !a.Edited.Exists() {
+				break
+			}
 			v.After, v.Edited = a.Edited, true
 			if e.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
 				return ch, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
 			}
-		}
-		if err != nil {
-			return ch, err
 		}
 		if a.Approved || a.By == history.NoUser {
 			ch.Edits[i], vs[i] = e, v
@@ -146,7 +150,7 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 		same, err = r.storeQuestionImages(&q, e)
 		return q, err
 	}
-	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
+	return step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, func(ctx context.Context) (Answer, error) {
 		a, ok := r.Past().AnswerTo(q)
 		switch {
 		case !same:
@@ -164,7 +168,7 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 			q.Said = asked.Words
 		}
 		return r.askUser(ctx, q)
-	}))
+	})
 }
 
 // AskUser asks the user what the model asks (ruling B15), and records the answer, which
@@ -182,7 +186,8 @@ func (r *Run) AskUser(ctx context.Context, asks string) error {
 }
 
 func (r *Run) answer(ctx context.Context, q Question, do func(context.Context) (Answer, error)) (Answer, error) {
-	return step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil }, do))
+	open := func(context.Context) (any, error) { return q, nil }
+	return step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, do)
 }
 
 // It asks again if the contents that the user wrote cannot be used.
@@ -272,12 +277,12 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 		}
 		return begun, nil
 	}
-	done, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
+	done, err := step(ctx, r, &stepSpec{event: history.TypeApply, name: "apply"}, allowed, open, func(ctx context.Context) (history.Applied, error) {
 		if len(begun.Outdated) > 0 {
 			return history.Applied(begun), nil
 		}
 		return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), allowed)
-	}))
+	})
 	maps.Copy(denied, done.Denied)
 	if err != nil || len(done.Outdated)+len(done.Denied) > 0 {
 		return false, err

@@ -169,7 +169,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		now, _ := m.paid.InService()
 		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole)), Stronger: m.role.Escalation != nil}, err
 	}
-	got, err := step(ctx, m.r, effect(history.TypeAsk, m.role.Name, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
+	got, err := step(ctx, m.r, &stepSpec{event: history.TypeAsk, name: m.role.Name}, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
 		sent := model.Request{MaxOutput: req.MaxOutput, Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received,
 			// The same in all processes of a run; it reveals nothing.
 			CacheKey: workspace.Digest([]byte(m.r.Journal.Run() + "\x00" + m.role.Name))[:32]}
@@ -183,7 +183,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		}
 		now, _ := m.paid.InService()
 		return m.r.storeReply(m.role.Name, now.Called, reply)
-	}))
+	})
 	m.replied = got.Model
 	if err != nil {
 		return model.Reply{}, err
@@ -281,13 +281,12 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 	if err != nil {
 		return Conversation{}, err
 	}
-	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) { return ask(ctx, sent) })
-	session.models = true
+	session := &stepSpec{event: history.TypeAsk, name: role.Name, models: true}
 	begin := func(before history.Before) (any, error) {
 		name, err := r.Journal.Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Before: before}, err
 	}
-	got, _, err := once(ctx, r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
+	got, _, err := once(ctx, r, session, role.stepInput(sent), begin, func(ctx context.Context) (history.Replied, error) { return ask(ctx, sent) }, func(ctx context.Context, changed []string) (history.Replied, error) {
 		text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
 		last := messages[len(messages)-1]
 		// The last part is the instruction itself; see package model/agent.

@@ -47,18 +47,14 @@ func (t *talk) runCalls(ctx context.Context, parts []model.Part, calls []model.C
 			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(called), Failed: c.result.Failed}})
 	}
 	t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}, answers))
-	if t.endsWith(planned) {
+	// A check that passes ends the session if the last call asks for that. The model would be asked once more for what its reply has said.
+	said := strings.TrimSpace(reply.Answer(t.Reply.Text(), nil))
+	failed := slices.ContainsFunc(planned, func(c *pendingCall) bool { return c.result.Failed })
+	if planned[len(planned)-1].result.Ends && !failed && said != "" && (t.role.Answered == nil || t.role.Answered(said) == "") {
 		t.Ended = EndedAnswer
 		return nil
 	}
 	return t.noteFailures(ctx, t.Calls[len(t.Calls)-len(planned):])
-}
-
-// A check that passes ends the session if the last call asks for that. The model would be asked once more for what its reply has said.
-func (t *talk) endsWith(calls []*pendingCall) bool {
-	said := strings.TrimSpace(reply.Answer(t.Reply.Text(), nil))
-	return calls[len(calls)-1].result.Ends && said != "" && (t.role.Answered == nil || t.role.Answered(said) == "") &&
-		!slices.ContainsFunc(calls, func(c *pendingCall) bool { return c.result.Failed })
 }
 
 type pendingCall struct {
@@ -95,6 +91,8 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	return c
 }
 
+func (c *pendingCall) input() any { return []string{c.call.Name, c.call.Args} }
+
 func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
 
 // run runs a call that may change something, or records that it is refused.
@@ -102,21 +100,22 @@ func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
-	w := t.callStep(c)
+	s := &stepSpec{event: history.TypeTool, name: toolStepName}
+	do := func(ctx context.Context) (tool.Result, error) { return t.doCall(ctx, c) }
 	if c.refused != "" || !c.tool.RunsCommands {
-		c.result, err = step(ctx, t.r, w)
+		c.result, err = step(ctx, t.r, s, c.input(), t.opening(c), do)
 		if c.refused == "" && !c.result.Failed {
 			clear(t.times) // something may have changed, so calls may be repeated
 		}
 	} else {
-		w.models = true
+		s.models = true
 		begin := func(before history.Before) (any, error) { return t.callBegin(c, before) }
 		interrupted := func(_ context.Context, changed []string) (tool.Result, error) {
 			return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
 				t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 		}
 		var after history.Snapshot
-		c.result, after, err = once(ctx, t.r, w, begin, interrupted)
+		c.result, after, err = once(ctx, t.r, s, c.input(), begin, do, interrupted)
 		c.result = t.withNotes(c.result, after)
 		if t.tree != "" && t.tree != after.Tree { // other calls may be repeated; the command itself could change the tree each time
 			maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })
@@ -137,26 +136,27 @@ func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result
 	return result
 }
 
-func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
-	open := func(context.Context) (any, error) { return t.callBegin(c, history.Before{}) }
-	return effect(history.TypeTool, toolStepName, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
-		if c.refused != "" {
-			return c.result, nil
+func (t *talk) opening(c *pendingCall) opening {
+	return func(context.Context) (any, error) { return t.callBegin(c, history.Before{}) }
+}
+
+func (t *talk) doCall(ctx context.Context, c *pendingCall) (tool.Result, error) {
+	if c.refused != "" {
+		return c.result, nil
+	}
+	in := t.toolInput(c.call.Args)
+	// Of a call that was interrupted and runs again: the tool would take its own change for the user's.
+	in.Original = func(path string) ([]byte, bool) {
+		begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
+		apply, _ := begin.Payload.(history.ApplyBegun)
+		i := slices.IndexFunc(apply.Verdicts, func(v workspace.Verdict) bool { return v.Path == path && v.Before.Exists() })
+		if i < 0 {
+			return nil, false
 		}
-		in := t.toolInput(c.call.Args)
-		// Of a call that was interrupted and runs again: the tool would take its own change for the user's.
-		in.Original = func(path string) ([]byte, bool) {
-			begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
-			apply, _ := begin.Payload.(history.ApplyBegun)
-			i := slices.IndexFunc(apply.Verdicts, func(v workspace.Verdict) bool { return v.Path == path && v.Before.Exists() })
-			if i < 0 {
-				return nil, false
-			}
-			content, err := t.r.Journal.Home().Get(apply.Verdicts[i].Before.Digest)
-			return content, err == nil
-		}
-		return c.tool.Run(ctx, in)
-	})
+		content, err := t.r.Journal.Home().Get(apply.Verdicts[i].Before.Digest)
+		return content, err == nil
+	}
+	return c.tool.Run(ctx, in)
 }
 
 // toolStepName is the name of the steps of all calls. A model can call a tool
@@ -205,10 +205,11 @@ const maxConcurrent = 8
 func (t *talk) read(ctx context.Context, group []*pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
-	places := make([]stepPlace, len(group))
+	steps := make([]*stepSpec, len(group))
 	for i, c := range group {
 		t.r.at.Call = c.index + 1
-		if places[i], err = t.r.begin(ctx, t.callStep(c).stepEntry); err != nil {
+		steps[i] = &stepSpec{event: history.TypeTool, name: toolStepName}
+		if err = t.r.begin(ctx, steps[i], c.input(), t.opening(c)); err != nil {
 			return err
 		}
 	}
@@ -216,7 +217,7 @@ func (t *talk) read(ctx context.Context, group []*pendingCall) (err error) {
 	var fork sync.WaitGroup
 	room := make(chan struct{}, maxConcurrent)
 	for i, c := range group {
-		if places[i].record != nil {
+		if steps[i].record != nil {
 			continue
 		}
 		in := t.toolInput(c.call.Args)
@@ -231,7 +232,7 @@ func (t *talk) read(ctx context.Context, group []*pendingCall) (err error) {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if c.result, err = finish(t.r, places[i], c.result); err != nil {
+		if c.result, err = finish(t.r, steps[i], c.result); err != nil {
 			return err
 		}
 		maps.Copy(t.seen, c.result.Shown)

@@ -15,7 +15,7 @@ import (
 // changes from the user's.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
 	begin := func(before history.Before) (any, error) { return history.CommandBegun{Before: before}, nil }
-	v, _, err := once(ctx, r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted)
+	v, _, err := once(ctx, r, &stepSpec{event: history.TypeCommand, name: name}, input, begin, do, interrupted)
 	return v, err
 }
 
@@ -26,9 +26,9 @@ type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 // once runs a command: a step that is not repeated automatically. If it was started but not recorded, interrupted makes its
 // result; begin makes the payload of its begin. Then once takes a snapshot, and restores the protected files that the command
 // changed. It also returns the record of the snapshot.
-func once[T any](ctx context.Context, r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) (v T, o history.Snapshot, err error) {
-	w.command = true
-	w.open = func(ctx context.Context) (any, error) {
+func once[T any](ctx context.Context, r *Run, s *stepSpec, input any, begin func(history.Before) (any, error), do func(context.Context) (T, error), interrupted Interrupted[T]) (v T, o history.Snapshot, err error) {
+	s.command = true
+	open := func(ctx context.Context) (any, error) {
 		if _, err := r.Manifest(ctx); err != nil {
 			return nil, err
 		}
@@ -37,14 +37,17 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T], begin func(history.
 			return nil, err
 		}
 		before := history.Before{Manifest: manifest}
-		if w.models {
+		if s.models {
 			before.Ignored = r.ignoredTools()
 		}
 		return begin(before)
 	}
-	w.again = func(ctx context.Context) (none T, err error) {
+	v, err = step(ctx, r, s, input, open, func(ctx context.Context) (none T, err error) {
+		if !s.cutOff {
+			return do(ctx)
+		}
 		var changed []string
-		if object := r.begun(w.name).Manifest(); object != "" {
+		if object := r.begun(s.name).Manifest(); object != "" {
 			was, err := r.readManifest(object)
 			if err != nil {
 				return none, err
@@ -58,13 +61,13 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T], begin func(history.
 			}
 		}
 		return interrupted(ctx, changed)
-	}
-	if v, err = step(ctx, r, w); err != nil {
+	})
+	if err != nil {
 		return v, o, err
 	}
 	var begun history.Before // the tree before what a model asked for
-	if w.models {
-		begun = r.begun(w.name).Before()
+	if s.models {
+		begun = r.begun(s.name).Before()
 	}
 	o, err = Step(ctx, r, history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) })
 	if err == nil && len(o.Restored) > 0 {

@@ -240,7 +240,20 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || first && round < r.Limits.MaxRounds() {
 		return p, err
 	}
-	return r.askAboutJudges(ctx, c, p, changes)
+	asked, err := Step(ctx, r, askName, nil, func(context.Context) (a judgesAsked, err error) {
+		a = judgesAsked{Reason: history.AboutJudges, Findings: p.Findings}
+		if len(p.Lacks) > 0 {
+			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(p.Lacks)
+		}
+		if a.Words, err = r.lastWords(); err == nil {
+			a.Back, err = r.targets(changes)
+		}
+		return a, err
+	})
+	if err != nil {
+		return c, err
+	}
+	return r.completeAsking(ctx, c, asked)
 }
 
 // copiesOf returns what the check last found in clean copies, if that was of this very tree, in this
@@ -497,25 +510,7 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 	return findings
 }
 
-// No flag answers that question. passed is the check's record with the changes, and failed that without them.
-func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
-	asked, err := Step(ctx, r, askName, nil, func(context.Context) (a judgesAsked, err error) {
-		a = judgesAsked{Reason: history.AboutJudges, Findings: failed.Findings}
-		if len(failed.Lacks) > 0 {
-			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
-		}
-		if a.Words, err = r.lastWords(); err == nil {
-			a.Back, err = r.targets(changes)
-		}
-		return a, err
-	})
-	if err != nil {
-		return passed, err
-	}
-	return r.completeAsking(ctx, passed, asked)
-}
-
-// completeAsking is askAboutJudges once it is recorded what is asked.
+// completeAsking asks what is recorded in asked, which no flag answers. passed is the check's record with the changes.
 func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked judgesAsked) (c history.Checked, err error) {
 	_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) })
 	if err != nil {

@@ -108,13 +108,6 @@ func noBaseline(why string, f check.Finding, first string) *Stop {
 	return &Stop{Kind: KindUsage, Why: why + ": " + text, Next: Next{First: first, Verb: NewRun}}
 }
 
-func (r *Run) noticeBaseline(c history.Checked) (err error) {
-	if c.Baseline != "" && c.Old > 0 {
-		err = r.Notice(plural(c.Old, "finding was", "findings were") + " there before the run, and will not count")
-	}
-	return err
-}
-
 const maxOldText = 2 << 10 // bytes
 
 // The model sees them whenever it runs the check itself.

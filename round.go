@@ -225,7 +225,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	switch {
 	case runs:
 		if c, err = r.inspect(ctx, "check", r.checkBeforeFirst); err == nil {
-			err = errors.Join(r.judgeFirstCheck(c.Findings), r.noticeBaseline(c))
+			err = r.judgeFirstCheck(c)
 		}
 	case r.Trust.Reported != nil:
 		c, err = r.inspect(ctx, history.StepReported, func(context.Context) (c history.Checked, err error) {

@@ -1,11 +1,9 @@
 package hone
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hone/check/judge"
 	"hone/history"
@@ -21,7 +19,6 @@ type view struct {
 	found     workspace.Manifest // the tree as the run found it; nil before the first round
 	judges    judge.Set          // Trust.Judges, with what follows from that tree
 	protected judge.Set          // the files of Trust.Protect, with the targets of links in that tree
-	named     map[string]bool    // files larger than Largest that this process has named
 }
 
 type age int
@@ -92,23 +89,22 @@ func (r *Run) snapshot(ctx context.Context) error {
 	return r.recordOutside()
 }
 
-// It leaves out the loop's own files, which undo does not restore, and names each file that is too large once.
+// It leaves out the loop's own files, which undo does not restore, and names those that are too large.
 func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (workspace.Manifest, error) {
-	var large workspace.Manifest
+	var large []string
 	history.KeepEdited(r.Past(), r.Tree)
-	if r.named == nil {
-		r.named = map[string]bool{}
-	}
 	m, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
-		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
-			large, r.named[e.Path] = append(large, e), true
+		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) {
+			large = append(large, treepath.Display(e.Path))
 		}
 		return r.isUnstored(e, contents)
 	})
-	if err == nil && len(large) > 0 {
-		err = r.Notice(largeNote(large, r.Largest))
+	if err != nil || len(large) == 0 {
+		return m, err
 	}
-	return m, err
+	slices.Sort(large)
+	return m, r.Notice(fmt.Sprintf("the contents of files larger than %s are not stored, so undo cannot restore them if a command changes them: %s; "+
+		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(r.Largest), listed(slices.Compact(large))))
 }
 
 // The contents of a file with a key are never stored (ruling G6). contents are nil if they were not read. A file that is too large
@@ -129,21 +125,6 @@ func (r *Run) isUnstored(e workspace.Entry, contents []byte) bool {
 }
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
-
-const maxNamed = 3
-
-func largeNote(large workspace.Manifest, limit int64) string {
-	slices.SortStableFunc(large, func(a, b workspace.Entry) int { return cmp.Compare(b.Size, a.Size) })
-	var names []string
-	for _, e := range large[:min(len(large), maxNamed)] {
-		names = append(names, fmt.Sprintf("%s (%s)", treepath.Display(e.Path), render.Bytes(e.Size)))
-	}
-	if more := len(large) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("the contents of files larger than %s are not stored, so undo cannot restore them if a command changes them: %s; "+
-		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
-}
 
 func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	switch object {

@@ -30,7 +30,7 @@ import (
 // A text in the result is a string, never a []byte: [Run.Redact] replaces a key in
 // its JSON form, and base64 with a replaced part cannot be decoded.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
-	return step(ctx, r, effect(history.TypeStep, name, input, nil, do))
+	return step(ctx, r, &stepSpec{event: history.TypeStep, name: name}, input, nil, do)
 }
 
 // Earlier returns what the steps of a name recorded in the rounds before this
@@ -75,139 +75,115 @@ func resultOf[T any](r *Run, records []history.Event) (v T, ok bool, err error) 
 	return v, true, err
 }
 
-// stepWork is what a step does. [effect] makes one, and [once] makes it a command.
-type stepWork[T any] struct {
-	stepEntry
-	do    func(context.Context) (T, error)
-	again func(context.Context) (T, error) // replaces do if a command was interrupted
-}
-
-type stepEntry struct {
-	event journal.Type // of its begin
-	name  string
-	input any
-	// open stores the objects that the begin names, and returns the begin's
-	// payload. Nil means that there is no payload.
-	open    func(context.Context) (any, error)
+// stepSpec is a step: what the journal has of it before it is done and, once it has begun, where.
+type stepSpec struct {
+	event   journal.Type // of its begin
+	name    string
 	command bool // is not repeated automatically
 	models  bool // a command that a model asked for
-}
 
-// effect returns a step with events of a type, whose begin says what is about to be done. It may be repeated.
-func effect[T any](event journal.Type, name string, input any, open func(context.Context) (any, error), do func(context.Context) (T, error)) stepWork[T] {
-	return stepWork[T]{stepEntry: stepEntry{event: event, name: name, input: input, open: open}, do: do}
+	digest string // of the input
+
+	id     journal.Identity
+	record *journal.Event // nil if the step must be done
+	cutOff bool           // an earlier process started this command and did not record it
 }
 
 // hasEffect reports whether the step has an effect or asks the user. Then its begin must be on
 // disk before it is done, which makes all earlier events durable too.
 // A request to a provider has a [history.Reserve] for that, and an edit by a tool an
 // apply.
-func (e stepEntry) hasEffect() bool {
-	switch e.event {
+func (s *stepSpec) hasEffect() bool {
+	switch s.event {
 	case history.TypeApply, history.TypeApproval, history.TypeCheck:
 		return true
 	}
-	return e.command
+	return s.command
 }
 
-// inLine reports whether the record is in the event's line whatever its size,
-// because package history reads it there.
-func (e stepEntry) inLine() bool {
-	switch e.event {
-	case history.TypeCommand, history.TypeTool:
-		return false
-	case history.TypeStep:
-		return e.name == history.StepOpen || e.name == history.StepSnapshot || e.name == history.StepRestore
-	}
-	return true
-}
+// opening stores the objects that the begin of a step names, and returns its payload. Nil means
+// that there is none.
+type opening func(context.Context) (any, error)
 
 // step returns what the step recorded, or does it and records it.
-func step[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, err error) {
-	p, err := r.begin(ctx, w.stepEntry)
-	if err != nil {
+func step[T any](ctx context.Context, r *Run, s *stepSpec, input any, open opening, do func(context.Context) (T, error)) (v T, err error) {
+	if err := r.begin(ctx, s, input, open); err != nil {
 		return v, err
 	}
-	if p.record == nil {
-		do := w.do
-		if p.cutOff {
-			do = w.again
-		}
+	if s.record == nil {
 		if v, err = do(ctx); err != nil {
 			var none T
 			return none, err
 		}
 	}
-	return finish(r, p, v)
+	return finish(r, s, v)
 }
 
-type stepPlace struct {
-	stepEntry
-	id     journal.Identity
-	digest string         // of the input
-	record *journal.Event // nil if the step must be done
-	cutOff bool           // an earlier process started this command and did not record it
-}
-
-func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
-	p := stepPlace{stepEntry: e, id: r.identify(e.name)}
-	var err error
-	if p.digest, err = history.DigestOf(e.input); err != nil {
-		return p, fmt.Errorf("step %s: %w", p.id, err)
+func (r *Run) begin(ctx context.Context, s *stepSpec, input any, open opening) (err error) {
+	s.id = r.identify(s.name)
+	if s.digest, err = history.DigestOf(input); err != nil {
+		return fmt.Errorf("step %s: %w", s.id, err)
 	}
-	begun, isBegun := r.Past().Begin(p.id)
-	record, isRecorded := r.Past().Record(p.id)
+	begun, isBegun := r.Past().Begin(s.id)
+	record, isRecorded := r.Past().Record(s.id)
 	for _, e := range []history.Event{begun, record} {
-		if e.Step != nil && e.Input != p.digest {
-			return p, &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
-				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
+		if e.Step != nil && e.Input != s.digest {
+			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
+				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", s.id, e.Input, s.digest)}
 		}
 	}
 	if isRecorded {
-		p.record = &record.Event
+		s.record = &record.Event
 		if r.replaying != nil {
 			r.replaying.use(record.Event)
 		}
-		return p, nil
+		return nil
 	}
 	if r.replaying != nil {
-		return p, r.replaying.missing(p.id)
+		return r.replaying.missing(s.id)
 	}
 	if err := cmp.Or(ctx.Err(), r.checkSpace()); err != nil {
-		return p, err
+		return err
 	}
-	if p.cutOff = isBegun && p.command; !p.cutOff {
-		n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: new(p.id), Input: p.digest, Sync: p.hasEffect()}
-		if p.open != nil {
-			n.Payload, err = p.open(ctx)
+	if s.cutOff = isBegun && s.command; !s.cutOff {
+		n := journal.Entry{Type: s.event, Phase: journal.Begin, Step: new(s.id), Input: s.digest, Sync: s.hasEffect()}
+		if open != nil {
+			n.Payload, err = open(ctx)
 		}
 		if err == nil {
 			_, err = r.append(n)
 		}
 	}
 	switch {
-	case p.hasEffect(), p.event == history.TypeAsk:
+	case s.hasEffect(), s.event == history.TypeAsk:
 		r.age = outdated // also because the user has time to change files
-	case p.name != history.StepOpen: // which follows the check before the first round at once
+	case s.name != history.StepOpen: // which follows the check before the first round at once
 		r.age = min(r.age, aged)
 	}
-	return p, err
+	return err
 }
 
 // It returns what a resumed run would read. Without the record of an answer the user would be asked again, and without that of
 // an agent its session repeated; these are on disk before anything follows. Any other record is durable before the next effect,
 // request or question, and at the end of the run. Before that a power failure can take it: then an apply is rolled forward, and
 // a reply is paid for twice.
-func finish[T any](r *Run, p stepPlace, v T) (T, error) {
-	if p.record != nil {
-		return result[T](r, *p.record)
+func finish[T any](r *Run, s *stepSpec, v T) (T, error) {
+	if s.record != nil {
+		return result[T](r, *s.record)
 	}
-	payload, err := r.pack(v, p.inLine())
+	inLine := true // package history reads the record there
+	switch s.event {
+	case history.TypeCommand, history.TypeTool:
+		inLine = false
+	case history.TypeStep:
+		inLine = slices.Contains([]string{history.StepOpen, history.StepSnapshot, history.StepRestore}, s.name)
+	}
+	payload, err := r.pack(v, inLine)
 	if err != nil {
-		return v, fmt.Errorf("record %s: %w", p.id, err)
+		return v, fmt.Errorf("record %s: %w", s.id, err)
 	}
-	n := journal.Entry{Type: p.event, Phase: journal.Record, Step: new(p.id), Input: p.digest, Payload: payload}
-	n.Sync = n.Type == history.TypeApproval || n.Type == history.TypeAsk && p.command
+	n := journal.Entry{Type: s.event, Phase: journal.Record, Step: new(s.id), Input: s.digest, Payload: payload}
+	n.Sync = n.Type == history.TypeApproval || n.Type == history.TypeAsk && s.command
 	if n.Type == history.TypeAsk {
 		n.Type = history.TypeReply
 	}
@@ -446,7 +422,7 @@ func (r *Run) inspect(ctx context.Context, name string, judge func(context.Conte
 		break
 	}
 	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
-	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
+	return step(ctx, r, &stepSpec{event: history.TypeCheck, name: name}, nil, begun, func(ctx context.Context) (history.Checked, error) {
 		began := time.Now()
 		if r.Printed != nil {
 			r.Printed() // by what is no check
@@ -463,5 +439,5 @@ func (r *Run) inspect(ctx context.Context, name string, judge func(context.Conte
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
 		c.Manifest, c.Tree, err = r.manifest(ctx)
 		return c, err
-	}))
+	})
 }

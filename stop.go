@@ -132,24 +132,10 @@ func (r *Run) recordEnd(s State) (End, error) {
 		end.Ignored, end.Notes = last.Ignored, last.Notes
 		return end, nil
 	}
-	end.Ignored = r.ignoredText()
+	end.Ignored = listed(r.afterCommands(r.Ignored))
 	end.Notes = append(end.Notes, r.afterCommands(r.Lost)...)
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
-}
-
-// ignoredText names what changed among the files that git ignores; see [End].
-func (r *Run) ignoredText() string {
-	const most = 3
-	paths := r.afterCommands(r.Ignored)
-	if more := len(paths) - most; more > 0 {
-		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
-	}
-	last := len(paths) - 1
-	if last < 1 {
-		return strings.Join(paths, "")
-	}
-	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
 // afterCommands calls f, which may be nil, if the run has run commands.

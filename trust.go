@@ -170,17 +170,22 @@ func notStrict() *Next {
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
 
 // Only a strict proof stops the run.
-func (r *Run) judgeFirstCheck(found []check.Finding) error {
-	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
+func (r *Run) judgeFirstCheck(c history.Checked) error {
+	passes, proves := !check.Blocking(c.Findings), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
 	switch {
-	case onlyBroken(found) && proves:
+	case onlyBroken(c.Findings) && proves:
 		return r.Notice(neverFailed)
-	case onlyBroken(found):
+	case onlyBroken(c.Findings):
 		return r.Notice("the check could not run before the first round")
 	case passes && proves && r.strict():
 		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict()}}
 	case passes && proves:
-		return r.Notice(alreadyOK)
+		if err := r.Notice(alreadyOK); err != nil {
+			return err
+		}
 	}
-	return nil
+	if c.Old == 0 {
+		return nil
+	}
+	return r.Notice(plural(c.Old, "finding was", "findings were") + " there before the run, and will not count")
 }

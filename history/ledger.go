@@ -51,14 +51,6 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 	}
 }
 
-func (l Ledger) with(c Commit) Ledger {
-	l.Tokens, l.Assumed, l.Known = l.Tokens+c.Tokens, l.Assumed+c.Assumed, l.Known.Add(*c.Usage)
-	if c.Cost != nil {
-		l.Cost += *c.Cost
-	}
-	return l
-}
-
 // Reserved returns the ledger after a reserve.
 func (l Ledger) Reserved(r Reserve) Ledger {
 	l.reserve(r)

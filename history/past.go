@@ -184,7 +184,11 @@ func (p *Past) fold(e Event) {
 			delete(p.open, v.Reserve)
 			p.ledger.commit(r, v)
 			if v.Usage != nil {
-				p.charged[r.Role] = p.charged[r.Role].with(v)
+				used := Ledger{Tokens: v.Tokens, Assumed: v.Assumed, Known: *v.Usage}
+				if v.Cost != nil {
+					used.Cost = *v.Cost
+				}
+				p.charged[r.Role] = p.charged[r.Role].Plus(used)
 			}
 		}
 	case End:

@@ -180,8 +180,21 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 		return nil, nil
 	}
 	slices.Sort(todo)
-	if kept, err = v.keepConflicts(ctx); err != nil {
+	var overwritten workspace.Manifest // even force loses nothing
+	for _, c := range v.Conflicts {
+		if e := v.now[c.Path]; e.Kind == workspace.Regular && !c.Lost {
+			overwritten = append(overwritten, e)
+		}
+	}
+	if overwritten, err = KeepContents(ctx, v.tree, v.journal, nil, overwritten, nil); err != nil {
 		return nil, err
+	}
+	kept = map[string]string{}
+	for _, e := range overwritten {
+		v.now[e.Path] = e
+		if kept[e.Path], err = v.journal.Home().KeepFile(e.Digest); err != nil {
+			return nil, err
+		}
 	}
 	var list []workspace.Delta
 	for _, p := range todo {
@@ -192,28 +205,6 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 	}
 	v.Restored = todo
 	return kept, v.record(ctx)
-}
-
-// Even force then loses nothing. It returns the paths of the copies, by path.
-func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error) {
-	var m workspace.Manifest
-	for _, c := range v.Conflicts {
-		if e := v.now[c.Path]; e.Kind == workspace.Regular && !c.Lost {
-			m = append(m, e)
-		}
-	}
-	m, err := KeepContents(ctx, v.tree, v.journal, nil, m, nil)
-	if err != nil {
-		return nil, err
-	}
-	kept := map[string]string{}
-	for _, e := range m {
-		v.now[e.Path] = e
-		if kept[e.Path], err = v.journal.Home().KeepFile(e.Digest); err != nil {
-			return nil, err
-		}
-	}
-	return kept, nil
 }
 
 func (v *Reversal) record(ctx context.Context) error {

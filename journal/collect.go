@@ -120,11 +120,10 @@ func (c *Collector) Unneeded() (total int64, err error) {
 		}
 		total += info.Size()
 	}
-	moving, movingErr := c.moving(c.keptPacks())
-	for _, object := range moving {
+	for _, object := range c.moving(c.keptPacks()) {
 		total -= c.sizes[object]
 	}
-	return total, errors.Join(err, movingErr)
+	return total, err
 }
 
 // A temporary file, which a killed process left, is the name of no kept run either.
@@ -155,10 +154,9 @@ func (c *Collector) keptPacks() *objects.Store {
 	return c.home.Of(func(run string) bool { return c.kept[run] })
 }
 
-// moving returns the needed objects that only packs of deleted runs have.
-func (c *Collector) moving(kept *objects.Store) ([]string, error) {
-	there, err := kept.Sizes()
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.needed)), func(object string) bool { return there[object] > 0 }), err
+// moving returns the needed objects that no pack of a kept run certainly has.
+func (c *Collector) moving(kept *objects.Store) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.needed)), kept.Idle("").Has)
 }
 
 // Delete deletes the journals and packs of the runs that are not kept, and what killed
@@ -186,9 +184,9 @@ func (c *Collector) Delete(ctx context.Context) error {
 
 func (c *Collector) move(ctx context.Context) error {
 	kept := c.keptPacks()
-	moving, err := c.moving(kept)
-	if err != nil || len(moving) == 0 {
-		return err
+	moving := c.moving(kept)
+	if len(moving) == 0 {
+		return nil
 	}
 	to := kept.Pack(slices.Min(slices.Collect(maps.Keys(c.kept))))
 	for _, object := range moving {

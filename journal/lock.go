@@ -57,7 +57,10 @@ func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
-	err = within(grace, f, try)
+	err = try(f)
+	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	who, readErr := io.ReadAll(io.LimitReader(f, 256))
 	last := strings.TrimSpace(string(who))
 	switch {
@@ -69,14 +72,6 @@ func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error
 		err = fmt.Errorf("lock the workspace: %w", errors.Join(err, readErr))
 	}
 	return nil, errors.Join(err, f.Close())
-}
-
-func within(grace time.Duration, f *os.File, try func(*os.File) error) error {
-	err := try(f)
-	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }
 
 // LockFile opens a file for writing and locks it until it is closed or the process ends. It creates

@@ -26,8 +26,8 @@ import (
 //	contents
 //
 // Numbers have 64 bits, most significant byte first. A power failure can take or garble only
-// what is not durable. So a record that begins at or after the last mark of what was is read
-// before anything relies on it.
+// what is not durable. So a process relies on a record that ends after the last mark of what was
+// only in the pack of its own run, and reads it before; it stores what other packs have there again.
 const (
 	packSuffix   = ".pack"
 	packMagic    = "HONEPAK3"
@@ -56,6 +56,8 @@ type place struct {
 	stored int64
 	size   int64
 }
+
+func (at place) isDurable() bool { return at.pack.writing || at.offset+at.stored <= at.pack.synced }
 
 // packFile is what is known of a pack.
 type packFile struct {
@@ -133,49 +135,44 @@ func (p *packFile) readHeaders(f *os.File, found func(place)) error {
 	return nil
 }
 
-// settled returns what is known of a run's pack, once all of it is durable.
-func (s *Store) settled(run string) (*packFile, error) {
+// settle makes durable what a killed process left of a run's pack, cuts off what a power
+// failure garbled, and returns what is known of the pack. No process is writing it.
+func (s *Store) settle(run string) (*packFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refresh(); err != nil {
 		return nil, err
 	}
 	p := s.packs[run]
-	return p, s.settle(p)
-}
-
-// settle makes durable what a killed process left of a pack, and cuts off what a power
-// failure garbled. No process is writing the pack, and the caller holds the mutex.
-func (s *Store) settle(p *packFile) error {
 	if p.damage != nil && !errors.Is(p.damage, errTorn) || p.damage == nil && p.end == p.synced {
-		return p.damage
+		return p, p.damage
 	}
-	f, err := s.in.Root.OpenFile(s.file(p.run), os.O_RDWR, 0)
+	f, err := s.in.Root.OpenFile(s.file(run), os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	end, err := s.intact(f, p.run, p.synced)
+	end, err := s.intact(f, run, p.synced)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if durable, err := wasDurable(f, end); err != nil || durable {
-		return cmp.Or(err, p.damage, fmt.Errorf("%s cannot be used: %w", s.in.At(s.file(p.run)), errTorn))
+		return nil, cmp.Or(err, p.damage, fmt.Errorf("%s cannot be used: %w", s.in.At(s.file(run)), errTorn))
 	}
 	if end == 0 {
 		end = int64(len(packMagic))
 		if _, err := f.WriteAt([]byte(packMagic), 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := cmp.Or(f.Truncate(end), s.in.SyncFile(s.file(p.run), f), s.in.Sync(s.folder)); err != nil {
-		return err
+	if err := cmp.Or(f.Truncate(end), s.in.SyncFile(s.file(run), f), s.in.Sync(s.folder)); err != nil {
+		return nil, err
 	}
 	maps.DeleteFunc(s.places, func(_ digest, at place) bool { return at.pack == p })
-	*p = packFile{run: p.run}
+	*p = packFile{run: run}
 	p.damage = s.scan(p)
 	p.synced = p.end
-	return p.damage
+	return p, p.damage
 }
 
 // intact returns where the intact records end, of which those up to synced are known to be.

@@ -59,7 +59,7 @@ func (p *Pack) open() error {
 		p.named = true
 	}
 	if err == nil {
-		p.known, err = s.settled(p.run)
+		p.known, err = s.settle(p.run)
 	}
 	if err == nil {
 		p.file, err = s.in.Root.OpenFile(name, os.O_RDWR, 0)
@@ -223,12 +223,7 @@ func (p *Pack) has(d digest) (bool, error) {
 		}
 	}
 	at, ok := s.places[d]
-	if !ok || at.pack.writing || at.offset+at.stored <= at.pack.synced {
-		return ok, nil
-	}
-	err := s.settle(at.pack)
-	_, ok = s.places[d]
-	return ok, err
+	return ok && at.isDurable(), nil
 }
 
 // Sync makes the objects durable, of which [hone/journal.Journal.Append] names some in the
@@ -280,7 +275,7 @@ func (p *Pack) mark() error {
 	if _, err := p.file.WriteAt(at.header(p.known.synced), p.known.end); err != nil {
 		return p.truncate(p.known.end) // it only saves time
 	}
-	p.note(at)
+	p.known.end += int64(headerSize)
 	return nil
 }
 

@@ -103,7 +103,7 @@ func TestPack(t *testing.T) {
 		holds(t, s.Store, b)
 		holds(t, reader.Store, b)
 	}
-	must(0, p.Close())
+	must(0, errors.Join(p.Sync(), p.Close()))
 	size := must(os.Stat(s.file("a"))).Size()
 	if size < 3<<20 || size > 3<<20+100_000 {
 		t.Errorf("the pack has %d bytes", size)
@@ -201,8 +201,8 @@ func TestDamageIsNotCut(t *testing.T) {
 	holds(t, open(t, s.in.Path).Store, prose(300, 2))
 }
 
-// TestUnsyncedObjects: what a killed process did not sync is read and synced before another
-// relies on it, and stored again if a power failure changed it.
+// TestUnsyncedObjects: what a killed process did not sync is read and synced before the next
+// process of its run relies on it, and stored again by other runs or if a power failure changed it.
 func TestUnsyncedObjects(t *testing.T) {
 	for _, damaged := range []bool{false, true} {
 		for _, run := range []string{"a", "b"} {

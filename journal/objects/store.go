@@ -113,7 +113,7 @@ func (s *Store) scan(p *packFile) error {
 	f, err := s.in.Open(s.file(p.run))
 	if err == nil {
 		err = p.readHeaders(f, func(at place) {
-			if _, ok := s.places[at.digest]; !ok {
+			if old, ok := s.places[at.digest]; !ok || !old.isDurable() {
 				s.places[at.digest] = at
 			}
 		})

@@ -1,12 +1,16 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // SignalHolder sends a signal to the process that holds the lock of the workspace. It never
@@ -51,4 +55,20 @@ func locks(pid int, file fs.FileInfo) bool {
 		}
 	}
 	return false
+}
+
+// preallocate gives a file disk space. The error is [errors.ErrUnsupported] if its file
+// system cannot, or says that it does and does not.
+func preallocate(f *os.File, size int64) error {
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Blocks*512 < size {
+		return errors.ErrUnsupported
+	}
+	return nil
 }
