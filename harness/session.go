@@ -111,8 +111,10 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Unbound() != nil {
 		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound()))
 	}
-	s.Tree.ReadUpTo(config.MaxFile.In(l.Shared().Values))
-	if err = s.findSecrets(ctx, h, l); err == nil {
+	if err = s.Use(l.Shared().Values); err == nil {
+		err = s.findSecrets(ctx, h, l)
+	}
+	if err == nil {
 		*h.keys = keySource{runner: s.Unwalled(), dir: dir, learn: s.guard.Learn}
 		s.outputs = h.outputs(dir)
 		s.start.Outputs = s.outputs

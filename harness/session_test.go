@@ -3,15 +3,18 @@ package harness
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"hone"
 	"hone/check"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/loop"
 	"hone/workspace"
@@ -107,6 +110,31 @@ func replies(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return at
+}
+
+func TestWorkspaceIncludes(t *testing.T) {
+	root := ignoring(t)
+	w, err := runs.Enter(t.Context(), root, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Use(config.Values{config.Include.Name: []string{".env"}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.Tree.Manifest(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	for _, e := range m {
+		if e.Ignored {
+			kept[e.Path] = true
+		}
+	}
+	if got := slices.Collect(maps.Keys(kept)); !slices.Equal(got, []string{".env"}) {
+		t.Errorf("kept: %q", got)
+	}
 }
 
 // ignoring is a repository that ignores two files.

@@ -64,9 +64,11 @@ func (r *Recorded) open(ref string) error {
 		return err
 	}
 	var shared loop.Settings
-	_ = json.Unmarshal(r.Start.Settings, &shared)
+	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	r.MaxFile = config.MaxFile.In(shared.Values)
-	r.Tree.ReadUpTo(r.MaxFile)
+	if err := r.Use(shared.Values); err != nil {
+		return err
+	}
 	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))
 	return nil
 }

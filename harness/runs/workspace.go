@@ -17,6 +17,7 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
+	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/internal/transient"
@@ -114,13 +115,29 @@ func (w *Workspace) endEarlier() {
 }
 
 // OpenTree opens the tree of a directory without locking it. The tree has the
-// files that git does not ignore.
-func OpenTree(dir string) (*workspace.Tree, error) {
-	list, err := listing.Of(dir, dir)
+// files that git does not ignore, and the ignored files that match the globs.
+func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
+	list, err := listing.Of(dir, dir, include...)
 	if err != nil {
 		return nil, err
 	}
 	return workspace.Open(dir, workspace.Options{List: list})
+}
+
+// Use makes the tree that of a run: with the ignored files that the run includes, and
+// without reading files that it does not store. Call it before the tree is listed for the
+// first time.
+func (w *Workspace) Use(v config.Values) (err error) {
+	if include := config.Include.In(v); len(include) > 0 {
+		tree, openErr := OpenTree(w.Dir, include...)
+		if openErr != nil {
+			return openErr
+		}
+		err = w.Tree.Close()
+		w.Tree = tree
+	}
+	w.Tree.ReadUpTo(config.MaxFile.In(v))
+	return err
 }
 
 // LastRun returns the run that the workspace was last locked for; empty if there was

@@ -78,6 +78,7 @@ memory = "4GB"
 processes = 512
 
 [undo]
+include = [".env.local", "data/*.db"]
 max-file = "64MB"
 
 [prices."openai/gpt-5"]
@@ -173,7 +174,7 @@ func TestLoad(t *testing.T) {
 			"guard.send":   []string{"testdata/**", ".env.ci"},
 			"sandbox.wall": "bwrap", "sandbox.net": true, "sandbox.write": []string{"~/.cache/x", "out"}, "sandbox.read": []string{"/opt/data"}, "sandbox.hide": []string{"private"},
 			"sandbox.env": []string{"DATABASE_URL"}, "sandbox.memory": int64(4 << 30), "sandbox.processes": 512,
-			"undo.max-file":    int64(64 << 20),
+			"undo.include": []string{".env.local", "data/*.db"}, "undo.max-file": int64(64 << 20),
 			"reconcile.rounds": 3, "reconcile.approve": "none", "implement.rounds": 4, "implement.max-output": 1000, "implement.build-timeout": 90 * time.Second,
 			"task.rounds": 6, "task.turns": 20, "task.max-tool-calls": 50, "task.approve": "all", "task.reviewer-model": "gemini/gemini-2.5-flash",
 			"phase.builder-model": "command/gemini/gemini-2.5-pro", "phase.verifier-model": "gpt-5", "phase.rounds": 4, "phase.health-attempts": 2, "phase.turns": 60, "phase.max-tool-calls": 200,
@@ -283,8 +284,8 @@ func TestLoadErrors(t *testing.T) {
 		{"[check]\nflaky = -2\n", at + "2: check.flaky: -2 is too small; write 0 or a greater whole number"},
 		{"[check]\nprove = true\n", at + "2: check.prove: it is not a string; write \"on\", \"off\" or \"strict\""},
 		{"[check]\nprove = 'yes'\n", at + "2: check.prove: \"yes\" is not one of the choices; write \"on\", \"off\" or \"strict\""},
-		{"[guard]\nsend = true\n", at + "2: guard.send: it is not a list of strings; write a list, such as send = [\"docs/**\"]"},
-		{"[guard]\nsend = ['/etc/*']\n", at + "2: guard.send: \"/etc/*\" is an absolute path; write it relative to the root, such as \"docs/**\""},
+		{"[undo]\ninclude = true\n", at + "2: undo.include: it is not a list of strings; write a list, such as include = [\"docs/**\"]"},
+		{"[undo]\ninclude = ['/etc/*']\n", at + "2: undo.include: \"/etc/*\" is an absolute path; write it relative to the root, such as \"docs/**\""},
 		{"[undo]\nmax-file = -1\n", at + "2: undo.max-file: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
 		{"[undo]\nmax-files = 1\n", at + "2: undo.max-files: unknown key; did you mean max-file?"},
 		{"[guard]\nsend = [1]\n", at + "2: guard.send: it is not a list of strings; write a list, such as send = [\"docs/**\"]"},
@@ -370,8 +371,8 @@ func TestSpelledTwice(t *testing.T) {
 
 // TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
-	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[limits]\nmin-free = 0\n[undo]\nmax-file = 0\n"))
-	want := map[string]any{"check.flaky": 0, "check.protect": []string{}, "limits.min-free": int64(0), "undo.max-file": int64(0)}
+	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[limits]\nmin-free = 0\n[undo]\nmax-file = 0\ninclude = []\n"))
+	want := map[string]any{"check.flaky": 0, "check.protect": []string{}, "limits.min-free": int64(0), "undo.max-file": int64(0), "undo.include": []string{}}
 	if diff := cmp.Diff(want, got.keys); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

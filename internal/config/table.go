@@ -97,6 +97,7 @@ var (
 		Help: "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict"})
 
 	// [undo], [notify] and [guard]
+	Include = row([]string(nil), Row{Key: "undo.include", Valid: "glob", Opens: safe, Example: `[".env.local"]`, Help: "files that git ignores, but hone undo restores"})
 	MaxFile = row(int64(64<<20), Row{Key: "undo.max-file", Valid: "size", Opens: safe, Example: `"64MB"`, Help: "hone undo cannot restore larger files; 0: no limit"})
 	Notify  = row("", Row{Key: "notify.command", Opens: "this command runs when a question waits and when a run ends, with your rights", Apart: true, Example: `'notify-send "hone: $HONE_TEXT"'`, Help: "a command to run when a question waits, and when a run ends"})
 	Send    = row([]string(nil), Row{Key: "guard.send", Valid: "glob", Opens: "these files are sent although they look secret", Example: `["testdata/keys/**"]`, Help: "files that are sent although they look secret"})

@@ -149,6 +149,9 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if _, err := r.IgnoredPaths(ctx, ""); err != nil {
 		t.Error(err)
 	}
+	if _, err := r.IgnoredFiles(ctx, "."); err != nil {
+		t.Error(err)
+	}
 	if list, err := r.Reflog(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
 		t.Errorf("Moves() = %v, %v", list, err)
 	}

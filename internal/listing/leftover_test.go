@@ -277,15 +277,17 @@ func BenchmarkLeftovers(b *testing.B) {
 			gitAt(b, root, "status", "--ignored=matching", "-uall")
 		}
 	})
-	b.Run("listing", func(b *testing.B) {
-		list, err := Of(root, root)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for b.Loop() {
-			if _, err := list(context.Background(), root); err != nil {
+	for _, glob := range []string{"", ".env*", "**/*.db"} {
+		b.Run("listing with "+glob, func(b *testing.B) {
+			list, err := Of(root, root, strings.Fields(glob)...)
+			if err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
+			for b.Loop() {
+				if _, err := list(context.Background(), root); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -3,7 +3,8 @@
 // that undoing a run does not restore ([Leftovers]).
 //
 // The workspace consists of the files that git does not ignore, in the directory's
-// repository and in the repositories nested in it. Without a repository nothing is ignored. The package
+// repository and in the repositories nested in it, and of the ignored files that
+// the configuration includes. Without a repository nothing is ignored. The package
 // only reads.
 package listing
 
@@ -11,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"hone/internal/git"
 	"hone/workspace"
@@ -35,10 +35,11 @@ func Repository(root, tree string) (*git.Repo, error) {
 }
 
 // Of returns a lister that asks git for the files of a directory, and of the
-// repositories nested in it. The lister is nil if the directory is not in a repository: then
+// repositories nested in it. It also lists the ignored files that match an
+// include glob. The lister is nil if the directory is not in a repository: then
 // the tree is walked, and nothing is ignored. tree is what commands may write, see
 // [git.Find]; root may lie in it.
-func Of(root, tree string) (workspace.Lister, error) {
+func Of(root, tree string, include ...string) (workspace.Lister, error) {
 	top, err := git.Top(root)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil, nil
@@ -54,6 +55,7 @@ func Of(root, tree string) (workspace.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
+	also := inclusion{root: root, tree: tree, globs: include}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
 			own, err := Repository(root, tree) // a role's directory may become one after the tree was opened
@@ -61,42 +63,46 @@ func Of(root, tree string) (workspace.Lister, error) {
 			case err != nil:
 				return workspace.Listing{}, err
 			case own != nil:
-				return listRepository(ctx, own, ".")
+				return listRepository(ctx, own, ".", also, "")
 			}
 		}
 		if dir == root {
-			return listRepository(ctx, outer, filepath.ToSlash(below))
+			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 		}
 		inner, err := Repository(dir, tree)
 		if err != nil || inner == nil {
 			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
 		}
-		return listRepository(ctx, inner, ".")
+		at, err := filepath.Rel(root, dir)
+		if err != nil {
+			return workspace.Listing{}, err
+		}
+		return listRepository(ctx, inner, ".", also, filepath.ToSlash(at))
 	}, nil
 }
 
-// Paths are relative to the directory below; "." is the top.
-func listRepository(ctx context.Context, repo *git.Repo, below string) (workspace.Listing, error) {
+// at is the path of the directory below in the workspace; "" is the root.
+func listRepository(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
 	entries, err := repo.List(ctx, below)
 	if err != nil {
 		return workspace.Listing{}, err
 	}
-	l := workspace.Listing{Paths: make([]string, len(entries)), Untracked: map[string]bool{}}
+	ignored, err := also.listIgnored(ctx, repo, below, at)
+	if err != nil {
+		return workspace.Listing{}, err
+	}
+	l := workspace.Listing{Paths: make([]string, len(entries)), Untracked: map[string]bool{}, Ignored: map[string]bool{}}
 	for i, e := range entries {
 		l.Paths[i], _ = trimDir(e.Path, below)
 		if e.Untracked {
 			l.Untracked[l.Paths[i]] = true
 		}
 	}
-	return l, nil
-}
-
-// "." is the top.
-func trimDir(p, dir string) (string, bool) {
-	if dir == "." {
-		return p, true
+	for _, p := range ignored {
+		l.Paths = append(l.Paths, p)
+		l.Untracked[p], l.Ignored[p] = true, true
 	}
-	return strings.CutPrefix(p, dir+"/")
+	return l, nil
 }
 
 // missing means that git is needed but not installed.
