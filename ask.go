@@ -289,7 +289,7 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 	got, _, err := once(ctx, r, session, role.stepInput(sent), begin, func(ctx context.Context) (history.Replied, error) { return ask(ctx, sent) }, func(ctx context.Context, changed []string) (history.Replied, error) {
 		text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
 		last := messages[len(messages)-1]
-		// The last part is the instruction itself; see the package command.
+		// The last part is the instruction itself; see package model/agent.
 		last.Parts = slices.Insert(slices.Clone(last.Parts), max(0, len(last.Parts)-1), model.Part{Text: text})
 		req.Messages = append(slices.Clone(messages[:len(messages)-1]), last)
 		sent, err := r.encoded(req)

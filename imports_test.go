@@ -101,7 +101,6 @@ func house() []room {
 		// reconcile for bork's file. None reads .config/hone.toml.
 		{folder: "loop", floor: 4, may: []string{"internal/transient", "internal/excerpt", "check/judge", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
-		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "tool/allow"}},
 		{folder: "loop/improve", floor: 5, may: []string{"tool", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},

@@ -50,43 +50,29 @@ func Key(f Finding) string {
 	return strings.Join([]string{string(flags), f.Source, f.File, Normalize(f.Text) + f.Digest}, "\x00")
 }
 
-// SplitFlaky separates the findings that a check returns every time from those
-// that it returns sometimes. runs are its results on one tree, in order; the
-// first of them had blocking findings.
+// SplitFlaky separates the findings that a check returns every time from those that it
+// returns sometimes. runs are its results on one tree, in order; all but the last have
+// blocking findings. Runs with a Broken finding do not count, unless all have one.
 //
-// If a run has no blocking finding, the last such run decides: its advisory
-// findings stay, and all blocking findings of other runs are flaky. Otherwise
-// the findings of the last run that occur in every run stay, in their order,
-// and all others are flaky. But if no finding occurs in every run, the complete
-// last run stays, because a check that never passes has failed.
-//
-// Two findings are the same if their [Key] is. Without IDs they are also the same if
-// each is the only blocking finding of its source and that source has exactly one in
-// each run, as for the output of a command; then the last one stays. Advisory
-// findings are not compared: those of the deciding run stay, and none is flaky.
-// Broken findings and blockers always stay, whichever run had them. A run with
-// a broken finding is incomplete, so if possible the other runs decide. Each
-// flaky finding is returned once. Without runs both results are nil.
+// Of the last run its advisory findings stay, and the blocking ones that are in every run;
+// all others are flaky, each once. If no blocking finding is in every run, the complete last
+// run stays, because a check that never passes has failed. Without IDs, two findings are the
+// same if their [Key] is, and the outputs of a command are.
 func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
-	if len(runs) == 0 {
-		return nil, nil
+	complete := slices.DeleteFunc(slices.Clone(runs), func(run []Finding) bool {
+		return slices.ContainsFunc(run, func(f Finding) bool { return f.Broken })
+	})
+	if len(complete) == 0 {
+		return slices.Concat(runs[max(0, len(runs)-1):]...), nil
 	}
-	believed := decisiveRun(runs)
-	var failed [][]Finding // what is compared of the complete runs
-	for _, run := range runs {
-		if Blocking(run) && isComplete(run) {
-			failed = append(failed, slices.DeleteFunc(slices.Clone(run), isExempt))
-		}
-	}
-	single := singleSources(failed)
 	key := func(f Finding) string {
-		if single[f.Source] && !isExempt(f) {
+		if f.ID == "" && f.Source == SourceCommand && f.Blocks() {
 			return f.Source
 		}
 		return Key(f)
 	}
-	times := map[string]int{} // in how many of them a finding is
-	for _, run := range failed {
+	times := map[string]int{} // in how many runs it is
+	for _, run := range complete {
 		seen := map[string]bool{}
 		for _, f := range run {
 			if k := key(f); !seen[k] {
@@ -95,73 +81,24 @@ func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
 			}
 		}
 	}
+	last := complete[len(complete)-1]
+	for _, f := range last {
+		if !f.Blocks() || times[key(f)] == len(complete) {
+			stay = append(stay, f)
+		}
+	}
+	if Blocking(last) && !Blocking(stay) {
+		stay = slices.Clone(last)
+	}
 	seen := map[string]bool{}
-	add := func(list []Finding, f Finding) []Finding {
+	for _, f := range stay {
 		seen[key(f)] = true
-		return append(list, f)
 	}
-	for _, f := range believed {
-		if isExempt(f) || Blocking(believed) && times[key(f)] == len(failed) {
-			stay = add(stay, f)
-		}
-	}
-	all := slices.Concat(runs...)
-	for _, f := range all {
-		if isPermanent(f) && !seen[key(f)] {
-			stay = add(stay, f)
-		}
-	}
-	if Blocking(believed) && !Blocking(stay) {
-		stay = nil
-		for _, f := range believed {
-			stay = add(stay, f)
-		}
-	}
-	for _, f := range all {
-		if !isExempt(f) && !seen[key(f)] {
-			flaky = add(flaky, f)
+	for _, f := range slices.Concat(complete...) {
+		if f.Blocks() && !seen[key(f)] {
+			seen[key(f)] = true
+			flaky = append(flaky, f)
 		}
 	}
 	return stay, flaky
-}
-
-// It is the last one without blocking findings, else the last complete one, else the last.
-func decisiveRun(runs [][]Finding) []Finding {
-	for _, trust := range []func([]Finding) bool{func(run []Finding) bool { return !Blocking(run) }, isComplete} {
-		for _, run := range slices.Backward(runs) {
-			if trust(run) {
-				return run
-			}
-		}
-	}
-	return runs[len(runs)-1]
-}
-
-// A run in which the check could run has all findings.
-func isComplete(run []Finding) bool {
-	return !slices.ContainsFunc(run, func(f Finding) bool { return f.Broken })
-}
-
-// A permanent finding cannot be flaky.
-func isPermanent(f Finding) bool { return f.Broken || f.Blocker }
-
-// An exempt finding is not compared with those of other runs.
-func isExempt(f Finding) bool { return f.Advisory || isPermanent(f) }
-
-// They have exactly one finding in each run, and no ID tells it from others.
-func singleSources(runs [][]Finding) map[string]bool {
-	single := map[string]bool{}
-	for i, run := range runs {
-		count := map[string]int{}
-		for _, f := range run {
-			if count[f.Source]++; f.ID != "" {
-				count[f.Source]++
-			}
-			single[f.Source] = single[f.Source] || i == 0
-		}
-		for source := range single {
-			single[source] = single[source] && count[source] == 1
-		}
-	}
-	return single
 }

@@ -216,7 +216,6 @@ func TestSplitFlaky(t *testing.T) {
 	broken := func(text string) Finding { return Finding{Source: "checker", Text: text, Broken: true} }
 	a, a2, b, c, d := find("checker", "a, 1s"), find("checker", "a, 2s"), find("checker", "b"), find("checker", "c"), find("checker", "d")
 	out1, out2, out3 := find("check", "x"), find("check", "y"), find("check", "z")
-	blocker := Finding{Source: "review", Text: "a person", Blocker: true}
 	type list = []Finding
 	for name, want := range map[string]struct {
 		runs        []list
@@ -230,9 +229,7 @@ func TestSplitFlaky(t *testing.T) {
 		"never the same":              {runs: []list{{a, b}, {c, d}}, stay: list{c, d}, flaky: list{a, b}},
 		"never the same, one a third": {runs: []list{{a, b}, {a, c}, {b, c}}, stay: list{b, c}, flaky: list{a}},
 		"clean at last":               {runs: []list{{a, b}, {a2, c}, {}}, flaky: list{a, b, c}},
-		"clean in between":            {runs: []list{{a, b}, nil, {a, c}}, flaky: list{a, b, c}},
 		"clean with a note":           {runs: []list{{a, b}, {advisory("n")}}, stay: list{advisory("n")}, flaky: list{a, b}},
-		"two clean":                   {runs: []list{{a}, {advisory("m")}, {advisory("n")}, {a}}, stay: list{advisory("n")}, flaky: list{a}},
 		"notes do not recur":          {runs: []list{{a, b, advisory("m")}, {a, advisory("n")}}, stay: list{a, advisory("n")}, flaky: list{b}},
 		"a note is no finding":        {runs: []list{{a, b}, {advisory("a, 1s"), b}}, stay: list{advisory("a, 1s"), b}, flaky: list{a}},
 		"a command's output":          {runs: []list{{out1}, {out2}, {out3}}, stay: list{out3}},
@@ -240,17 +237,12 @@ func TestSplitFlaky(t *testing.T) {
 		"an output beside others":     {runs: []list{{out1, a, b}, {a, out2}}, stay: list{a, out2}, flaky: list{b}},
 		"an output now and then":      {runs: []list{{out1, a, b}, {a, b}}, stay: list{a, b}, flaky: list{out1}},
 		"an output that comes later":  {runs: []list{{a, b}, {a, b, out1}}, stay: list{a, b}, flaky: list{out1}},
-		"two outputs":                 {runs: []list{{out1, out2}, {out1}}, stay: list{out1}, flaky: list{out2}},
-		"an output with a note":       {runs: []list{{a, advisory("m")}, {b, advisory("n"), advisory("o")}}, stay: list{b, advisory("n"), advisory("o")}},
-		"a blocker":                   {runs: []list{{a, b, blocker}, {a, c}}, stay: list{a, blocker}, flaky: list{b, c}},
-		"a blocker that stands last":  {runs: []list{{a, b}, {c, blocker, a}}, stay: list{blocker, a}, flaky: list{b, c}},
-		"a blocker, clean":            {runs: []list{{a, blocker}, {}, {blocker}}, stay: list{blocker}, flaky: list{a}},
-		"broken at first":             {runs: []list{{broken("k")}, {a, b}}, stay: list{a, b, broken("k")}},
-		"broken in between":           {runs: []list{{a, b}, {broken("k")}, {a, c}}, stay: list{a, broken("k")}, flaky: list{b, c}},
-		"broken at last":              {runs: []list{{a, b}, {broken("k")}}, stay: list{a, b, broken("k")}},
-		"broken in each":              {runs: []list{{broken("k")}, {broken("l")}}, stay: list{broken("l"), broken("k")}},
-		"broken and advisory":         {runs: []list{{a, b}, {a, {Source: "checker", Text: "k", Advisory: true, Broken: true}}}, stay: list{a, b, {Source: "checker", Text: "k", Advisory: true, Broken: true}}},
-		"broken, then clean":          {runs: []list{{broken("k")}, {}}, stay: list{broken("k")}},
+		"an output with a note":       {runs: []list{{a, advisory("m")}, {b, advisory("n"), advisory("o")}}, stay: list{b, advisory("n"), advisory("o")}, flaky: list{a}},
+		"broken at first":             {runs: []list{{broken("k")}, {a, b}}, stay: list{a, b}},
+		"broken in between":           {runs: []list{{a, b}, {broken("k")}, {a, c}}, stay: list{a}, flaky: list{b, c}},
+		"broken at last":              {runs: []list{{a, b}, {broken("k")}}, stay: list{a, b}},
+		"broken in each":              {runs: []list{{broken("k")}, {broken("l")}}, stay: list{broken("l")}},
+		"broken, then clean":          {runs: []list{{broken("k")}, {}}},
 	} {
 		before := fmt.Sprintf("%+v", want.runs)
 		stay, flaky := SplitFlaky(want.runs...)

@@ -58,12 +58,13 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 	return nil
 }
 
-func wireProvider(s *loop.Agent) (p Provider, ok bool) {
-	i := slices.IndexFunc(Providers(), func(p Provider) bool { return s.Wire != "" && p.Name == s.Wire })
-	if i < 0 {
-		return p, false
+func wireProvider(s *loop.Agent) (Provider, bool) {
+	for _, p := range Providers() {
+		if s.Wire != "" && p.Name == s.Wire {
+			return p, true
+		}
 	}
-	return Providers()[i], true
+	return Provider{}, false
 }
 
 // Empty means the provider's own.
@@ -136,7 +137,12 @@ func (s *Session) enclose(m loop.Model, role string, walls *Walls) (*enclosedAge
 		}
 		probe.Close()
 		e.door = len(walls.Settings.Doors)
-		walls.Settings.Doors = append(walls.Settings.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
+		walls.Settings.Doors = append(walls.Settings.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: func(c net.Conn) {
+			if f := e.forwarder.Load(); f != nil {
+				f.ServeConn(c)
+			}
+			c.Close()
+		}})
 	}
 	walls.Settings.Net = walls.Settings.Net || m.Agent.Net
 	walls.Settings.Read = slices.Concat(walls.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)
@@ -174,14 +180,6 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 		return reply, stop
 	}
 	return reply, err
-}
-
-func (e *enclosedAgent) serve(c net.Conn) {
-	if f := e.forwarder.Load(); f != nil {
-		f.ServeConn(c)
-		return
-	}
-	c.Close()
 }
 
 func (e *enclosedAgent) reserve(asked string, bytes, maxOutput int64) (int64, func(*model.Usage, error) error, error) {

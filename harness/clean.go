@@ -29,8 +29,15 @@ func recallClean(g *secret.Guard, root string) (save func()) {
 		g.AddClean(key, list)
 	}
 	return func() {
-		if list := g.CleanList(key); list != nil && state.WriteCache(file, list) == nil {
-			removeOld(filepath.Dir(file), time.Now().Add(-maxCleanAge))
+		list := g.CleanList(key)
+		if list == nil || state.WriteCache(file, list) != nil {
+			return
+		}
+		entries, _ := os.ReadDir(filepath.Dir(file))
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxCleanAge {
+				_ = os.Remove(filepath.Join(filepath.Dir(file), e.Name())) // the next one tries again
+			}
 		}
 	}
 }
@@ -51,13 +58,4 @@ func cleanList(root string) (file string, key []byte, err error) {
 	dir, err := state.Make("clean")
 	name := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(name[:16])), key, err
-}
-
-func removeOld(dir string, before time.Time) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(dir, e.Name())) // the next one tries again
-		}
-	}
 }

@@ -97,7 +97,7 @@ func Open(dir string, o Options) (*Session, error) {
 	if _, err := Recover(root); err != nil {
 		return nil, err
 	}
-	file, err := config.LoadShared(root)
+	file, err := config.Load(root)
 	if err != nil {
 		return nil, ConfigError(err)
 	}

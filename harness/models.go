@@ -82,8 +82,16 @@ func Providers() []Provider {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}, meter: anthropic.NewMeter},
 		{Name: "ollama", Base: "OLLAMA_HOST", Address: "http://127.0.0.1:11434/v1", open: openChat, hostOnly: true},
-		{Name: "script", Argument: "FILE", About: "replies that are written in a file, for tests and demonstrations", open: openScript},
-		{Name: agentProvider, Unlisted: true, open: openAgent},
+		{Name: "script", Argument: "FILE", About: "replies that are written in a file, for tests and demonstrations", open: func(a access) (model.Model, error) {
+			s, err := script.New(a.name)
+			if err != nil {
+				return nil, loop.UsageOf(err, "script/FILE takes a file of scripted replies")
+			}
+			return s, nil
+		}},
+		{Name: agentProvider, Unlisted: true, open: func(a access) (model.Model, error) { // an agent is opened with the settings of its own
+			return nil, &hone.UsageError{Why: fmt.Sprintf("there is no command-line agent %q", a.name), Next: useModel("gemini/gemini-2.5-pro")}
+		}},
 		// CodeScribe's name of a server with OpenAI's wire format and variables of its own.
 		{Name: "oaic", Keys: []string{"OPENAI_COMP_APIKEY"}, Base: "OPENAI_COMP_BASEURL", Unlisted: true, open: openChat, ownAddress: true},
 	}
@@ -97,19 +105,6 @@ func openOpenAI(a access) (model.Model, error) {
 func openChat(a access) (model.Model, error) {
 	a.wire = string(openai.Chat)
 	return openOpenAI(a)
-}
-
-func openScript(a access) (model.Model, error) {
-	s, err := script.New(a.name)
-	if err != nil {
-		return nil, loop.UsageOf(err, "script/FILE takes a file of scripted replies")
-	}
-	return s, nil
-}
-
-// An agent is opened with the settings of its own.
-func openAgent(a access) (model.Model, error) {
-	return nil, &hone.UsageError{Why: fmt.Sprintf("there is no command-line agent %q", a.name), Next: useModel("gemini/gemini-2.5-pro")}
 }
 
 // Key returns the provider's key and its variable. Without a key, value is

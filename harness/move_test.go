@@ -25,11 +25,15 @@ import (
 // exported returns the bundle of a run.
 func exported(t *testing.T, dir, run string) []byte {
 	t.Helper()
-	x, err := runs.OpenExport(t.Context(), dir, run)
+	home, err := runs.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
+	defer home.Close()
+	x, err := runs.OpenExport(t.Context(), home, run)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := x.Collect(t.Context(), func(path string, _ []byte) bool { return path == "secret" }); err != nil {
 		t.Fatal(err)
 	}
@@ -250,16 +254,15 @@ func TestExportDamaged(t *testing.T) {
 	for name, damage := range map[string]func(*journal.Home, string){"changed": crashtest.DamageObject, "lost": crashtest.RemoveObject} {
 		dir := crashtest.Workspace(t, map[string]string{"a": strings.Repeat("a long text\n", 1<<16)})
 		run := finished(t, dir)
-		x, err := runs.OpenExport(t.Context(), dir, run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer x.Close()
-		home, err := journal.FindHome(dir)
+		home, err := runs.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer home.Close()
+		x, err := runs.OpenExport(t.Context(), home, run)
+		if err != nil {
+			t.Fatal(err)
+		}
 		events, err := home.Read(run)
 		if err != nil {
 			t.Fatal(err)

@@ -314,13 +314,6 @@ func (o checkOutput) Write(b []byte) (int, error) {
 	return o.s.Output.Write(b)
 }
 
-// takePrinted is [hone.Run]'s Printed.
-func (s *Session) takePrinted() []byte {
-	text := []byte(excerpt.Middle(string(s.printed), mostPrinted))
-	s.printed = nil
-	return text
-}
-
 // NewRun returns the run, with rules for its changes. Call it once.
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
@@ -334,7 +327,11 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: config.Protect.In(v), Only: config.Only.In(v), OnlyNew: config.OnlyNew.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
 		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
-		Outputs: s.outputs, Printed: s.takePrinted}
+		Outputs: s.outputs, Printed: func() []byte {
+			text := []byte(excerpt.Middle(string(s.printed), mostPrinted))
+			s.printed = nil
+			return text
+		}}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}
@@ -507,27 +504,21 @@ func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 	return s.command(line, tree, w)
 }
 
-// Walls which cannot be built then end the run, with advice about them. Walls that are built later are those of commands that
-// may never run. A nil check stays nil.
-func afterWalls(w *Walls, run check.Func) check.Func {
-	if run == nil || w.Plan.Later {
-		return run
-	}
-	return func(ctx context.Context) ([]check.Finding, error) {
-		if err := w.raise(ctx); err != nil {
-			return nil, err
-		}
-		return run(ctx)
-	}
-}
-
 // SetCheck gives the run its check, with a proof if the settings want one; see
 // [loop.Session].
 func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w loop.Walls) check.Func) {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	s.run.Check = afterWalls(w.(*Walls), makeCheck(s.Tree, w))
+	walls, run := w.(*Walls), makeCheck(s.Tree, w)
+	if s.run.Check = run; run != nil && !walls.Plan.Later { // walls that are built later are those of commands that may never run
+		s.run.Check = func(ctx context.Context) ([]check.Finding, error) {
+			if err := walls.raise(ctx); err != nil {
+				return nil, err // with advice about walls that cannot be built
+			}
+			return run(ctx)
+		}
+	}
 	if prove := s.loop.Shared().Prove(); prove != "" {
 		s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict"}
 	}
@@ -537,7 +528,7 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 			return nil, err
 		}
 		defer tree.Close()
-		copied := w.(*Walls).forCopy(tree.Dir())
+		copied := walls.forCopy(tree.Dir())
 		defer func() { err = errors.Join(err, copied.Close()) }()
 		return makeCheck(tree, copied)(ctx)
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -44,7 +45,8 @@ func (n Needs) Digest() string {
 	if len(n.Settings) == 0 {
 		return ""
 	}
-	return trustDigest(n.lines())
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(n.lines())), "\n")))
+	return hex.EncodeToString(sum[:])
 }
 
 // OwnPrograms returns the programs of a folder that loops of these kinds run although

@@ -22,11 +22,6 @@ type TrustRecord struct {
 	Settings []string `json:"settings,omitempty"` // trusted settings, one line each
 }
 
-func trustDigest(settings []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(settings)), "\n")))
-	return hex.EncodeToString(sum[:])
-}
-
 const trustDir = "trust"
 
 func trustFile(folder string) string {

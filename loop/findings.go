@@ -89,7 +89,23 @@ func ForModel(findings []check.Finding) []string {
 		left -= len(text)
 		texts = append(texts, text)
 	}
-	return append(texts, restText(rest)...)
+	if len(rest) == 0 {
+		return texts
+	}
+	var files []string
+	for _, f := range rest {
+		if f.File != "" && !slices.Contains(files, f.File) {
+			files = append(files, render.Line(f.File))
+		}
+	}
+	if len(files) > maxNamed {
+		files = append(files[:maxNamed], "and other files")
+	}
+	text := "… and " + render.Count(check.Count(rest), "more finding")
+	if len(files) > 0 {
+		text += ", in " + strings.Join(files, ", ")
+	}
+	return append(texts, text)
 }
 
 func wholeText(f check.Finding, share int) string {
@@ -247,26 +263,6 @@ func eachPlaceFirst(entries [][]check.Finding) [][]check.Finding {
 		seen[f.File], seen[place] = true, true
 	}
 	return slices.Concat(files, lines, others, notes)
-}
-
-func restText(rest []check.Finding) []string {
-	if len(rest) == 0 {
-		return nil
-	}
-	var files []string
-	for _, f := range rest {
-		if f.File != "" && !slices.Contains(files, f.File) {
-			files = append(files, render.Line(f.File))
-		}
-	}
-	text := "… and " + render.Count(check.Count(rest), "more finding")
-	if len(files) > maxNamed {
-		files = append(files[:maxNamed], "and other files")
-	}
-	if len(files) > 0 {
-		text += ", in " + strings.Join(files, ", ")
-	}
-	return []string{text}
 }
 
 // maxNamed is how many files are named of findings that are left out.

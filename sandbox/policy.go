@@ -1,9 +1,6 @@
 package sandbox
 
-import (
-	"net"
-	"time"
-)
+import "net"
 
 // Policy is all that commands behind walls get: what is shown (Read), what may be written (Write),
 // what is covered (Hide, Placeholders, Overlays), the network, the environment and the limits. It starts
@@ -90,10 +87,8 @@ type Overlay struct {
 // Limits limit a command together with all that it started. The comments say
 // what zero means; a negative number means no limit.
 type Limits struct {
-	Memory    int64         `json:"memory,omitempty"`    // bytes of memory that processes map and no file on a disk backs; 0 means no limit
-	Processes int           `json:"processes,omitempty"` // processes and threads; 0 means 4096
-	Time      time.Duration `json:"-"`                   // the maximum of Command.Timeout; 0 means no limit
-	Output    int64         `json:"-"`                   // the maximum of Command.MaxOutput, in bytes; 0 means no limit
+	Memory    int64 `json:"memory,omitempty"`    // bytes of memory that processes map and no file on a disk backs; 0 means no limit
+	Processes int   `json:"processes,omitempty"` // processes and threads; 0 means 4096
 }
 
 // MaxProcesses returns how many processes and threads are allowed; 0 means no

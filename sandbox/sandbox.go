@@ -31,8 +31,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"hone/sandbox/internal/process"
 )
 
 // Runner runs a command to its end. A command that ran and failed, or that a
@@ -87,9 +85,6 @@ func Shell(line string) []string {
 	}
 	return []string{"sh", "-c", line}
 }
-
-// DefaultMaxOutput is the limit that a Command.MaxOutput of 0 means.
-const DefaultMaxOutput = process.DefaultMaxOutput
 
 // Result describes how a command ended.
 type Result struct {

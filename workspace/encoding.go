@@ -42,7 +42,7 @@ func encodingDenial(old, content []byte) string {
 		why := "the change would cut a character of several bytes in two, or make another one of its bytes"
 		for _, r := range word {
 			if r >= utf8.RuneSelf && bytes.Contains(content, []byte(string(r))) {
-				why = fmt.Sprintf("%q (%U) would be written as UTF-8", r, r)
+				why = fmt.Sprintf("%q (%U) would be written as UTF-8", string(r), r)
 			}
 		}
 		return fmt.Sprintf("the file is not UTF-8%s, and %s; write ASCII only, with escapes if the language has them, and change whole words. Only the user can convert the file to UTF-8", name, why)

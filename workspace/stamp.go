@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"io/fs"
 	"time"
 
 	"hone/workspace/internal/nofollow"
@@ -24,10 +23,6 @@ type stamp struct {
 func stampOf(info nofollow.Info) stamp {
 	return stamp{modified: info.Modified, changed: info.Changed, inode: info.Inode}
 }
-
-// ChangeTime returns when the contents of a file or its entry last changed, according to
-// the kernel; the zero time if unknown.
-func ChangeTime(info fs.FileInfo) time.Time { return nofollow.ChangeTime(info) }
 
 // Look is what the file system tells about paths at one time, and about their directories.
 type Look struct {

@@ -19,8 +19,9 @@ func isInterpreter(program string) bool {
 }
 
 // interpreted returns the path of the script, of the module or of the folder that an interpreter
-// runs, or what may be on its standard input, and the values of options before it that say that they judge.
-func interpreted(program string, args, fed []string) (scripts []string) {
+// runs, and the values of options before it that say that they judge. If it is not known what it
+// runs, these are all words of the line that say so.
+func interpreted(program string, args, all []string) (scripts []string) {
 	if listed(filters, program) {
 		for i, a := range args {
 			if strings.HasPrefix(a, "-") && (strings.HasSuffix(a, "f") || strings.HasSuffix(a, "file")) && i+1 < len(args) {
@@ -40,15 +41,15 @@ func interpreted(program string, args, fed []string) (scripts []string) {
 			return append(scripts, strings.ReplaceAll(args[i+1], ".", "/"))
 		case a == "-c", a == "-e", a == "--eval":
 			return scripts
-		case a == "-": // the operands after it are those of what is read
-			return append(scripts, judging(fed)...)
+		case a == "-", isGiven(a):
+			return append(scripts, judging(all)...)
 		case !strings.HasPrefix(a, "-") && a != "run" && !named:
 			return append(scripts, a)
 		case named && saysCheck(value):
 			scripts = append(scripts, value)
 		}
 	}
-	return append(scripts, judging(fed)...)
+	return append(scripts, judging(all)...)
 }
 
 func judging(words []string) []string {

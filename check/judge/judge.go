@@ -139,124 +139,64 @@ func Scripts(command string) []string {
 	return append(line.scripts(""), line.interpreted...)
 }
 
-// call is one program that a command line calls.
-type call struct {
-	words []string
-	fed   []string // what its standard input may be: words of a file name, or of the pipe before it
-	lines []string // given to it as a here-document
-	// folders are those in which the line lets Python or Ruby look for modules.
-	folders []string
-}
-
-// calls returns the programs that a command line calls; ok is false if no shell can read it.
-func calls(line string) (list []call, ok bool) {
+// calls returns the programs that a command line calls, with their operands, all of its words, and the
+// folders in which it lets Python or Ruby look for modules; ok is false if no shell can read it.
+func calls(line string) (list [][]string, all, folders []string, ok bool) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		return nil, false
+		return nil, nil, nil, false
 	}
-	vars, fed := variables{}, map[*syntax.Stmt][]string{}
-	var visit func(n syntax.Node) bool
-	visit = func(n syntax.Node) bool {
+	vars := variables{}
+	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
-		case *syntax.ForClause:
-			loop, ok := n.Loop.(*syntax.WordIter)
-			if !ok {
+		case *syntax.WordIter:
+			vars[n.Name.Value] = given
+		case *syntax.Assign:
+			if n.Name == nil || n.Value == nil {
 				break
 			}
-			for _, item := range loop.Items {
-				vars[loop.Name.Value] = vars.text(item)
-				for _, below := range n.Do {
-					syntax.Walk(below, visit)
+			vars[n.Name.Value] = vars.text(n.Value)
+			if name := n.Name.Value; name == "PYTHONPATH" || name == "RUBYLIB" {
+				folders = append(folders, strings.Split(vars.text(n.Value), ":")...)
+			}
+		case *syntax.CallExpr:
+			var words []string
+			for _, w := range n.Args {
+				text := vars.text(w)
+				if _, is := w.Parts[0].(*syntax.ParamExp); is && len(w.Parts) == 1 && text != given {
+					words = append(words, strings.Fields(text)...)
+				} else {
+					words = append(words, text)
 				}
 			}
-			return len(loop.Items) == 0
-		case *syntax.Assign:
-			if n.Name != nil && n.Value != nil {
-				vars[n.Name.Value] = vars.text(n.Value)
-			}
-		case *syntax.BinaryCmd:
-			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				for below := range syntax.Preorder(n.X) {
-					if w, is := below.(*syntax.Word); is {
-						fed[n.Y] = append(fed[n.Y], vars.text(w))
-					}
-				}
-			}
-		case *syntax.Stmt:
-			if called, is := n.Cmd.(*syntax.CallExpr); is && len(called.Args) > 0 {
-				list = append(list, vars.call(called, n.Redirs, fed[n]))
-			}
+			list = append(list, words)
+		case *syntax.Word: // printf may have written commands
+			text := strings.NewReplacer(given, "*", `\n`, " ").Replace(vars.text(n))
+			all = append(all, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|<>()'\"`", r) })...)
 		}
-		return true
 	}
-	syntax.Walk(file, visit)
-	return list, true
+	return list, slices.DeleteFunc(all, func(w string) bool { return strings.HasPrefix(w, "-") || strings.Trim(w, "./*") == "" }), folders, true
 }
 
 // variables are those that the line assigns.
 type variables map[string]string
 
-func (v variables) call(called *syntax.CallExpr, redirs []*syntax.Redirect, fed []string) call {
-	c := call{fed: fed, folders: slices.Concat(strings.Split(v["PYTHONPATH"], ":"), strings.Split(v["RUBYLIB"], ":"))}
-	for _, a := range called.Assigns {
-		if name := a.Name.Value; name == "PYTHONPATH" || name == "RUBYLIB" {
-			c.folders = append(c.folders, strings.Split(v.text(a.Value), ":")...)
-		}
-	}
-	for _, w := range called.Args {
-		text := v.text(w)
-		for _, p := range w.Parts {
-			c.fed = append(c.fed, v.substituted(p)...)
-		}
-		if _, is := w.Parts[0].(*syntax.ParamExp); is && len(w.Parts) == 1 && text != "" {
-			c.words = append(c.words, strings.Fields(text)...)
-		} else {
-			c.words = append(c.words, text)
-		}
-	}
-	for _, r := range redirs {
-		switch r.Op {
-		case syntax.RdrIn:
-			c.fed = append(c.fed, v.text(r.Word))
-		case syntax.WordHdoc:
-			c.lines = append(c.lines, v.text(r.Word))
-		case syntax.Hdoc, syntax.DashHdoc:
-			c.lines = append(c.lines, v.text(r.Hdoc))
-		}
-	}
-	return c
-}
+// Of a word, given is what only the shell knows: a variable of a loop, or what a command prints. Of the
+// variables that the environment has, the directory is known if a path begins with it, and others are left out.
+const given, unknown = "\x00", "\x01"
 
-// text returns a word. What only the shell knows is the directory if a path begins with it,
-// and otherwise left out.
 func (v variables) text(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
 	var b strings.Builder
 	v.add(&b, w.Parts)
-	text := strings.ReplaceAll(b.String(), unknown, "")
-	if strings.HasPrefix(b.String(), unknown+"/") {
-		text = "." + text
+	text := b.String()
+	if strings.HasPrefix(text, unknown+"/") || strings.HasPrefix(text, given+"/") {
+		text = "." + text[1:]
 	}
-	return text
+	return strings.ReplaceAll(text, unknown, "")
 }
-
-// substituted returns the words of a command whose output is a word, or a part of one.
-func (v variables) substituted(part syntax.WordPart) (words []string) {
-	for n := range syntax.Preorder(part) {
-		if s, is := n.(*syntax.CmdSubst); is {
-			for below := range syntax.Preorder(s) {
-				if w, is := below.(*syntax.Word); is {
-					words = append(words, v.text(w))
-				}
-			}
-		}
-	}
-	return words
-}
-
-const unknown = "\x00"
 
 // quoted removes the backslashes that quote in double quotes. Others stay there.
 var quoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "")
@@ -277,13 +217,13 @@ func (v variables) add(b *strings.Builder, parts []syntax.WordPart) {
 				}
 			}
 		case *syntax.ParamExp:
-			if value, ok := v[p.Param.Value]; ok {
-				b.WriteString(value)
-			} else {
-				b.WriteString(unknown)
+			value, ok := v[p.Param.Value]
+			if !ok {
+				value = unknown
 			}
+			b.WriteString(value)
 		default:
-			b.WriteString(unknown)
+			b.WriteString(given)
 		}
 	}
 }
@@ -297,18 +237,19 @@ type line struct {
 	tests    bool     // it may run tests
 	// interpreted are patterns of what interpreters run, whatever its name is.
 	interpreted []string
+	all         []string // its words
 }
 
 // scripts returns patterns of what the line starts.
 func (l line) scripts(dir string) []string { return slices.Concat(inTrees(dir, l.started), l.globs) }
 
-// A line that is not a shell's runs everything.
+// A line that is not a shell's runs everything. If it starts what only the shell knows, any of
+// its words may name that.
 func readCommand(text string) (l line) {
-	list, ok := calls(text)
-	l.tests = !ok
-	for _, c := range list {
-		l.folders = append(l.folders, c.folders...)
-		l.read(c)
+	list, all, folders, ok := calls(text)
+	l.tests, l.folders, l.all = !ok, folders, all
+	for _, words := range list {
+		l.read(words)
 	}
 	return l
 }
@@ -319,8 +260,8 @@ func (l *line) include(o line) {
 	l.interpreted = append(l.interpreted, o.interpreted...)
 }
 
-func (l *line) read(c call) {
-	words, task := c.words, false // of the project, as in pipenv run test
+func (l *line) read(words []string) {
+	task := false // of the project, as in pipenv run test
 	for len(words) > 1 && (listed(wrappers, words[0]) || strings.Contains(words[0], "=")) {
 		task, words = words[0] == "run", words[1:]
 		for len(words) > 1 && (strings.HasPrefix(words[0], "-") || isDuration(words[0]) || strings.Contains(words[0], "=")) {
@@ -331,16 +272,17 @@ func (l *line) read(c call) {
 		return
 	}
 	program, args := base(words[0]), words[1:]
-	if program == "find" {
-		args = l.find(args)
-		words = append([]string{program}, args...)
+	for i, w := range words {
+		if isGiven(w) && (i == 0 || strings.HasPrefix(words[i-1], "-exec") || strings.HasPrefix(words[i-1], "-ok")) {
+			l.started = append(l.started, l.all...)
+		}
 	}
 	if strings.Contains(words[0], "/") {
 		l.started = append(l.started, words[0])
 	}
 	builtin := listed(builtins, words[0]) // ./test is none
 	l.tests = l.tests || !builtin && runsTests(program, args) || task && builtin
-	for _, script := range interpreted(program, args, c.fed) {
+	for _, script := range interpreted(program, args, l.all) {
 		globs := programFiles(script)
 		if l.interpreted = append(l.interpreted, globs...); saysCheck(script) {
 			l.globs = append(l.globs, globs...)
@@ -349,6 +291,8 @@ func (l *line) read(c call) {
 	switch {
 	case program == "trap":
 		l.include(readCommand(first(args)))
+	case program == "eval" && slices.ContainsFunc(args, isGiven):
+		l.started = append(l.started, l.all...)
 	case program == "eval":
 		l.include(readCommand(strings.Join(args, " ")))
 	case program == "cd", program == "pushd":
@@ -369,7 +313,7 @@ func (l *line) read(c call) {
 			l.make(names, words[i+1:])
 		}
 		if listed(shells, base(w)) && (i == 0 || w != "." && w != "source") {
-			l.shell(words[i+1:], c)
+			l.shell(words[i+1:])
 			return
 		}
 	}
@@ -415,44 +359,27 @@ func (l *line) make(names string, args []string) {
 	}
 }
 
-// The first operand is a script; without one, the standard input is.
-func (l *line) shell(args []string, c call) {
-	for i, a := range args {
-		if strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) { // sh -c LINE
-			l.include(readCommand(args[i+1]))
-			return
-		}
-		if a != "" && !strings.HasPrefix(a, "-") {
-			l.started, l.tests = append(l.started, a), true
-			return
-		}
-	}
-	l.started, l.tests = append(l.started, c.fed...), true
-	for _, text := range slices.Concat(c.lines, c.fed) { // printf may have written commands
-		l.include(readCommand(strings.ReplaceAll(text, `\n`, "\n")))
-	}
-}
-
-// find returns the operands of find with the names that it looks for in place of each file that it found.
-func (l *line) find(args []string) (all []string) {
-	var names []string
-	for i, a := range args {
-		if listed(" -name -iname -path -wholename ", a) && i+1 < len(args) {
-			names = append(names, args[i+1])
-		}
-	}
+// The first operand is a script. What is on the standard input, a part of the line may have written.
+func (l *line) shell(args []string) {
+	l.tests = true
 	for i, a := range args {
 		switch {
-		case a != "{}":
-			all = append(all, a)
-		case strings.HasPrefix(args[max(0, i-1)], "-exec"), strings.HasPrefix(args[max(0, i-1)], "-ok"):
-			l.started = append(l.started, names...)
-		default:
-			all = append(all, names...)
+		case strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) && !isGiven(args[i+1]): // sh -c LINE
+			l.include(readCommand(args[i+1]))
+			return
+		case isGiven(a):
+			l.started = append(l.started, l.all...)
+			return
+		case a != "" && !strings.HasPrefix(a, "-"):
+			l.started = append(l.started, a)
+			return
 		}
 	}
-	return all
+	l.started = append(l.started, l.all...)
 }
+
+// find and xargs write braces.
+func isGiven(word string) bool { return strings.Contains(word, given) || strings.Contains(word, "{}") }
 
 func runsTests(program string, args []string) bool {
 	switch {

@@ -8,12 +8,11 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// gotestsum's output and the JSON of go vet are read too.
+// gotestsum's output is read too.
 func readGo(text string, l *list) {
 	g := newGoOutput(l)
 	forEachLine(text, g.line)
 	g.endPackage(false)
-	readVetJSON(text, l)
 }
 
 type goOutput struct {

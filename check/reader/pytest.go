@@ -15,7 +15,6 @@ var (
 	pytestEnd     = lazyregexp.New(`^\d+ (?:failed|passed|errors?|skipped)\b.* in \d[\d.]*s`)
 	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s([][^[]*?(?:\[.*?\])?)(?: - (.*))?$`)
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
-	pytestLine    = lazyregexp.New(`^(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(?P<line>\d{1,9}): (?P<text>\S.*)$`)
 )
 
 // pytestWidth is the length of the shortest header, which pytest fits to the terminal. What
@@ -53,12 +52,10 @@ type pytestOutput struct {
 	reports []*pytestReport
 	// bySection has the reports that the summary did not name yet, by name.
 	bySection map[string][]*pytestReport
-	loose     []item   // lines of --tb=line
 	run       pyRun    // outside of blocks
 	said      []string // lines outside of blocks that explain an abort
 }
 
-// Any --tb is read.
 func readPytest(text string, l *list) {
 	p, known := &pytestOutput{bySection: map[string][]*pytestReport{}}, false
 	for _, block := range sections(text, func(line string) (string, bool) {
@@ -98,25 +95,17 @@ func (p *pytestOutput) addSections(lines []string) {
 		m := pytestSection.FindStringSubmatch(line)
 		return line, m != nil && len(line) >= pytestWidth && strings.Trim(m[2], "_ ") != ""
 	}) {
-		if n > 0 {
-			m := pytestSection.FindStringSubmatch(s.head)
-			r := &pytestReport{name: m[2], phase: m[1], text: s.body}
-			p.reports = append(p.reports, r)
-			p.bySection[r.name] = append(p.bySection[r.name], r)
+		if n == 0 {
 			continue
 		}
-		for _, line := range s.body {
-			if i, ok := matched(pytestLine, line); ok {
-				if !isUserFile(i.file) {
-					i.file, i.line = "", 0
-				}
-				p.loose = append(p.loose, i)
-			}
-		}
+		m := pytestSection.FindStringSubmatch(s.head)
+		r := &pytestReport{name: m[2], phase: m[1], text: s.body}
+		p.reports = append(p.reports, r)
+		p.bySection[r.name] = append(p.bySection[r.name], r)
 	}
 }
 
-// The line is of the summary. Failures without a section have a line of --tb=line, in the same order.
+// The line is of the summary. With --tb=line or no, failures have no section.
 func (p *pytestOutput) verdict(line string) {
 	m := pytestVerdict.FindStringSubmatch(line)
 	if m == nil {
@@ -131,11 +120,6 @@ func (p *pytestOutput) verdict(line string) {
 	}
 	r := &pytestReport{name: name, node: node, said: said}
 	switch {
-	case m[1] == "FAILED" && len(p.loose) > 0:
-		if r.text = []string{"E   " + p.loose[0].text}; p.loose[0].file != "" {
-			r.text = append(r.text, placeText(p.loose[0].file, p.loose[0].line)+": ")
-		}
-		p.loose = p.loose[1:]
 	case m[1] == "ERROR" && strings.Contains(node, "::"):
 		r.phase = "error"
 	case m[1] == "ERROR":

@@ -33,13 +33,13 @@
 //
 // # Formats
 //
-//	go           go test, go build, go vet and gotestsum; go vet -json
+//	go           go test, go build, go vet and gotestsum
 //	go-json      go test -json
 //	junit        JUnit's XML, one or several documents, with any text around them
 //	tap          the Test Anything Protocol 13 and 14, with subtests
 //	node         node --test with the spec reporter; tap and junit have the others
 //	sarif        SARIF 2.1: failures that are not suppressed, and errors of the tool itself
-//	pytest       pytest with any --tb, also if it crashes or pytest-timeout ends it
+//	pytest       pytest, also if it crashes or pytest-timeout ends it
 //	unittest     Python's unittest, and Django's tests
 //	python       a Python program that dies of an exception or crashes
 //	jest, vitest both, plain or as JSON

@@ -188,7 +188,7 @@ const (
 )
 
 // callTokens is the usage of each model call.
-const callTokens = 1010
+const callTokens = 4010
 
 func newSeat(t *testing.T, c cli, program string, wall sandbox.Wall) *cliSeat {
 	if !wallWorks(t, wall) {

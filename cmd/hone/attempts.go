@@ -231,11 +231,6 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return err
 	}
-	if applied, err := found.IsApplied(ctx, home); err != nil {
-		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+failure.Elsewhere(root))
-	} else if applied {
-		return failure.Usage(fmt.Sprintf("attempt %d is applied already", found.Number), "hone show "+journal.ShortRun(found.Run)+" --diff"+failure.Elsewhere(root))
-	}
 	copied, err := attempts.OpenCopy(found.Number, found.Dir)
 	if err != nil {
 		return err

@@ -104,13 +104,11 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	dir = home.Workspace()
-	home.Close()
-	x, err := runs.OpenExport(ctx, dir, run)
+	defer home.Close()
+	x, err := runs.OpenExport(ctx, home, run)
 	if err != nil {
 		return err
 	}
-	defer x.Close()
 	x.Since, x.Without = f.since, f.without
 	if f.redacted || x.Redacted {
 		err = x.Redact()
@@ -203,8 +201,8 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	if info, err := os.Stat(name); err == nil && name != "-" {
 		size = fmt.Sprintf(" (%s)", render.Bytes(info.Size()))
 	}
-	fmt.Fprintf(out, "exported run %s to %s%s: %s and %s\n", x.Run(), render.Line(name), size,
-		render.Count(x.Events(), "event"), render.Count(x.Objects, "object"))
+	fmt.Fprintf(out, "exported run %s to %s%s: %s and %s\n", x.Run, render.Line(name), size,
+		render.Count(x.Events, "event"), render.Count(x.Objects, "object"))
 	if len(x.Withheld) > 0 {
 		fmt.Fprintf(out, "not in it, because they look secret: %s\n", render.Names(x.Withheld))
 	}
@@ -222,8 +220,8 @@ func (a *app) tellExported(x *runs.Export, name string) {
 		return
 	}
 	where := "in a copy of the project"
-	if x.Base() != "" {
-		where = fmt.Sprintf("in a checkout of %.12s", x.Base())
+	if x.Base != "" {
+		where = fmt.Sprintf("in a checkout of %.12s", x.Base)
 	}
 	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(failure.Quoted(filepath.Base(name))))
 }

@@ -58,7 +58,7 @@ func Read(file string, text []byte) ([]Job, error) {
 	}
 	doc, err := config.Parse(file, text, &f)
 	if wrong, ok := errors.AsType[*config.Error](err); ok && slices.Contains([]string{"max-cost", "max-tokens", "model"}, wrong.Key) {
-		wrong.Hint += " for one job; for all of them: hone-fleet submit --" + wrong.Key
+		wrong.Hint = "write it below [[job]] for one job; for all of them: hone-fleet submit --" + wrong.Key
 	}
 	if err != nil {
 		return nil, err

@@ -66,9 +66,9 @@ func TestReadErrors(t *testing.T) {
 	)
 	for text, want := range map[string]string{
 		"":                                    "it has no jobs; write [[job]], with repo, loop and args below it",
-		"[[jobs]]\n":                          "1: jobs: unknown section; did you mean job?",
-		"max-cost = 3\n" + fix:                "1: max-cost: it is outside of its section; write it below [[job]] for one job; for all of them: hone-fleet submit --max-cost",
-		"ref = 'main'\n" + fix:                "1: ref: it is outside of its section; write it below [[job]]",
+		"[[jobs]]\n":                          "1: jobs: unknown key; did you mean job?",
+		"max-cost = 3\n" + fix:                "1: max-cost: unknown key; write it below [[job]] for one job; for all of them: hone-fleet submit --max-cost",
+		"ref = 'main'\n" + fix:                "1: ref: unknown key; remove it, or use one of: job",
 		fix + "arg = ['x']\n":                 "4: job.arg: unknown key; did you mean args?",
 		fix + "max-cost = 0\n":                "4: job.max-cost: 0 is too small; write US dollars as a number, such as 2.50",
 		fix + "model = 'openai/'\n":           `4: job.model: "openai/" is not the name of a model; write "provider/name", such as "openai/gpt-5"`,

@@ -23,6 +23,7 @@ package leg
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -244,7 +245,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // Outside an activity it is a new one.
 func termOf(ctx context.Context) Term {
-	t := Term{Worker: randomID()}
+	t := Term{Worker: rand.Text()}
 	if activity.IsActivity(ctx) {
 		i := activity.GetInfo(ctx)
 		t.Scheduled, t.Attempt = i.ScheduledTime.UnixNano(), i.Attempt

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,12 +55,6 @@ type Term struct {
 
 func (t Term) before(other Term) bool {
 	return cmp.Or(cmp.Compare(t.Scheduled, other.Scheduled), cmp.Compare(t.Attempt, other.Attempt)) < 0
-}
-
-func randomID() string {
-	id := make([]byte, 8)
-	_, _ = rand.Read(id)
-	return hex.EncodeToString(id)
 }
 
 // entry is one entry of the log of a job, in the store: a line with its MAC, which is its seal, a

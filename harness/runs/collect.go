@@ -73,72 +73,38 @@ func Collect(ctx context.Context, dir string, o Collection) (Collected, error) {
 	return done, err
 }
 
-type choice struct {
-	Collection
-	collector *journal.Collector
-	kept      map[string]bool
-	open      map[string]bool // runs that are kept because they are open
-	size      int64           // of the kept runs, in bytes
-}
-
-// A limit of less than 0 means none.
-func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, err error) {
-	if limit >= 0 {
-		limit = max(0, limit-c.size)
-	}
-	size, ok, err := c.collector.Keep(ctx, run, limit)
-	c.kept[run], c.size = ok, c.size+size
-	return ok, err
-}
-
 // The runs that no limit deletes are kept first, so that they count towards the size, then the others, newest first.
 func (o Collection) choose(ctx context.Context, home *journal.Home, collector *journal.Collector, done *Collected) error {
 	all, err := home.Runs()
-	if err != nil {
-		return err
-	}
-	c := &choice{Collection: o, collector: collector, kept: map[string]bool{}, open: map[string]bool{}}
-	ends := map[string]time.Time{}
-	for i, run := range all {
-		at, open := lastEvent(home, run)
-		ends[run] = at
-		newest, open := i == len(all)-1 && o.Keep != 0, open && !o.Unfinished
-		if !newest && !open {
-			continue
+	kept, size, full := map[string]bool{}, int64(0), false
+	for _, others := range []bool{false, true} {
+		for i, run := range slices.Backward(all) {
+			if kept[run] {
+				continue
+			}
+			newer := len(all) - 1 - i
+			at, open := lastEvent(home, run)
+			limited := o.Keep >= 0 && newer >= o.Keep || o.OlderThan >= 0 && time.Since(at) >= o.OlderThan
+			newest, open := newer == 0 && o.Keep != 0, open && !o.Unfinished
+			if others && (limited || full) || !others && !newest && !open {
+				continue
+			}
+			limit := int64(-1)
+			if others && o.MaxSize >= 0 {
+				limit = max(0, o.MaxSize-size)
+			}
+			more, ok, err := collector.Keep(ctx, run, limit)
+			if err != nil {
+				return err
+			}
+			if kept[run], size, full = ok, size+more, !ok; open && !newest && limited {
+				done.Open++
+			}
 		}
-		c.open[run] = !newest
-		if _, err := c.keep(ctx, run, -1); err != nil {
-			return err
-		}
 	}
-	if done.Open, err = c.keepNewest(ctx, all, ends); err != nil {
-		return err
-	}
-	done.Deleted = slices.DeleteFunc(slices.Clone(all), func(run string) bool { return c.kept[run] })
+	done.Deleted = slices.DeleteFunc(slices.Clone(all), func(run string) bool { return kept[run] })
 	done.Kept = len(all) - len(done.Deleted)
-	return nil
-}
-
-// ends are the times of the runs' last events. open is how many open runs exceed a limit.
-func (c *choice) keepNewest(ctx context.Context, all []string, ends map[string]time.Time) (open int, err error) {
-	full := false
-	for i, run := range slices.Backward(all) {
-		newer := len(all) - 1 - i
-		tooMany := c.Keep >= 0 && newer >= c.Keep
-		tooOld := c.OlderThan >= 0 && time.Since(ends[run]) >= c.OlderThan
-		if c.open[run] && (tooMany || tooOld) {
-			open++
-		}
-		if full || c.kept[run] || tooMany || tooOld {
-			continue
-		}
-		ok, err := c.keep(ctx, run, c.MaxSize)
-		if err != nil {
-			return 0, err
-		}
-		full = !ok // older runs are deleted, too
-	}
-	return open, nil
+	return err
 }
 
 // at is zero if it cannot be read. open means that the run may be resumed, or that this is unknown.

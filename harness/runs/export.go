@@ -24,9 +24,12 @@ import (
 // opened. A process may continue to work on the run.
 type Export struct {
 	Dir     string // the workspace
+	Run     string
 	Start   hone.Start
 	Past    *history.Past
-	Working bool // a process works on the run
+	Events  int    // how many are written
+	Working bool   // a process works on the run
+	Base    string // the commit that is checked out; empty if there is none
 	// Withheld are the paths of the files whose contents stay here; sorted.
 	Withheld []string
 	// Objects is the number of objects that are written.
@@ -43,54 +46,33 @@ type Export struct {
 	home   *journal.Home
 	events []journal.Event
 	needs  []history.Needed
-	base   string
 }
 
-// OpenExport opens a run of the workspace that a directory belongs to. It writes nothing
-// and does not lock the workspace. ref is as for [Inspect]. The caller closes the export.
-func OpenExport(ctx context.Context, dir, ref string) (*Export, error) {
-	home, run, err := findRun(dir, ref)
-	if err != nil {
+// OpenExport opens a run of a home. It writes nothing and does not lock the workspace. The caller
+// closes the home when the run is written.
+func OpenExport(ctx context.Context, home *journal.Home, run string) (*Export, error) {
+	if err := checkHome(home.Dir()); err != nil {
 		return nil, err
 	}
-	x := &Export{Dir: home.Workspace(), home: home}
-	if err := x.open(ctx, run); err != nil {
-		home.Close()
+	if !journal.ValidRun(run) {
+		return nil, &hone.UsageError{Why: fmt.Sprintf("%q is not the id of a run", run), Next: hone.Next{Verb: hone.Runs}}
+	}
+	x := &Export{Dir: home.Workspace(), Run: run, home: home}
+	working, _ := home.LockedRun()
+	x.Working = working == run // before reading, so that it is not called finished while it works
+	var err error
+	if x.events, err = home.Read(run); err != nil {
+		return nil, explainDamaged(err)
+	}
+	if x.Start, err = Started(run, x.events); err != nil {
 		return nil, err
+	}
+	x.Past, x.Events, x.Redacted = history.Read(x.events), len(x.events), x.Start.Redacted
+	if repo, err := listing.Repository(x.Dir, x.Dir); err == nil && repo != nil {
+		x.Base, _ = repo.HeadCommit(ctx) // without it, fewer files can be replaced where the run is imported
 	}
 	return x, nil
 }
-
-func (x *Export) open(ctx context.Context, run string) (err error) {
-	if err := checkHome(x.home.Dir()); err != nil {
-		return err
-	}
-	if !journal.ValidRun(run) {
-		return &hone.UsageError{Why: fmt.Sprintf("%q is not the id of a run", run), Next: hone.Next{Verb: hone.Runs}}
-	}
-	working, _ := x.home.LockedRun()
-	x.Working = working == run // before reading, so that it is not called finished while it works
-	if x.events, err = x.home.Read(run); err != nil {
-		return explainDamaged(err)
-	}
-	if x.Start, err = Started(run, x.events); err != nil {
-		return err
-	}
-	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
-	if repo, err := listing.Repository(x.Dir, x.Dir); err == nil && repo != nil {
-		x.base, _ = repo.HeadCommit(ctx) // without it, fewer files can be replaced where the run is imported
-	}
-	return nil
-}
-
-// Run returns the run's id.
-func (x *Export) Run() string { return x.events[0].Run }
-
-// Events returns the number of events that are written.
-func (x *Export) Events() int { return len(x.events) }
-
-// Base returns the commit that is checked out; empty if there is none.
-func (x *Export) Base() string { return x.base }
 
 // Redact leaves out the run's texts; see [history.Redact]. It replaces [Export.Collect].
 func (x *Export) Redact() error {
@@ -108,7 +90,7 @@ func (x *Export) Redact() error {
 	if err != nil {
 		return incompleteError(err)
 	}
-	x.events, x.needs, x.Objects, x.Redacted = events, manifests, len(manifests), true
+	x.events, x.Events, x.needs, x.Objects, x.Redacted = events, len(events), manifests, len(manifests), true
 	return nil
 }
 
@@ -173,7 +155,7 @@ func (x *Export) Collect(ctx context.Context, withheld func(path string, content
 
 // Write writes the bundle. version is that of this program.
 func (x *Export) Write(ctx context.Context, w io.Writer, version string) error {
-	h := bundle.Header{Hone: version, Base: x.base, Without: x.Without, Withheld: x.Withheld}
+	h := bundle.Header{Hone: version, Base: x.Base, Without: x.Without, Withheld: x.Withheld}
 	var list []bundle.Object
 	for _, n := range x.needs {
 		list = append(list, bundle.Object{Name: n.Name, Size: n.Size})
@@ -200,9 +182,6 @@ func (s stored) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Close closes the home of the run.
-func (x *Export) Close() error { return x.home.Close() }
 
 // Import is a run that was imported.
 type Import struct {

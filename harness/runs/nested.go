@@ -54,7 +54,7 @@ func (w *Workspace) register() {
 	if err = f.Truncate(0); err != nil {
 		return
 	}
-	var text strings.Builder // parsePlaces reads it
+	var text strings.Builder // registrations reads it
 	for _, p := range places(w.Dir) {
 		text.WriteString(p.At + "\x00" + p.In + "\x00")
 	}
@@ -71,7 +71,12 @@ func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
 		b, err := os.ReadFile(file)
-		all := parsePlaces(string(b))
+		var all []place
+		for pair := range slices.Chunk(strings.Split(string(b), "\x00"), 2) {
+			if len(pair) == 2 && filepath.IsAbs(pair[0]) {
+				all = append(all, place{pair[0], pair[1]})
+			}
+		}
 		if err != nil || len(all) == 0 || all[0].At == w.Dir {
 			continue // it is being written, was just removed, or is this one
 		}
@@ -155,15 +160,6 @@ func places(dir string) []place {
 			all[0].In = filepath.Join(in, rel)
 		case belowErr == nil && below != "." && filepath.IsLocal(below):
 			all = append(all, place{at, in})
-		}
-	}
-	return all
-}
-
-func parsePlaces(text string) (all []place) {
-	for pair := range slices.Chunk(strings.Split(text, "\x00"), 2) {
-		if len(pair) == 2 && filepath.IsAbs(pair[0]) {
-			all = append(all, place{pair[0], pair[1]})
 		}
 	}
 	return all

@@ -24,7 +24,13 @@ import (
 func owner(dir string, home *journal.Home) (*journal.Owner, error) {
 	key, err := state.Key("runs")
 	return &journal.Owner{Key: key,
-		Accepted: func(run string) string { return acceptedHead(dir, run) },
+		Accepted: func(run string) string {
+			var a acceptance
+			if state.Load(&a, acceptedDir, acceptanceFile(dir, run)) != nil || a.Dir != dir || a.Run != run {
+				return ""
+			}
+			return a.Head
+		},
 		Imported: func(run string) string { return home.Imported(run).Head }}, err
 }
 
@@ -234,12 +240,4 @@ func Revoke(dir, ref string) error {
 		return &hone.UsageError{Why: "run " + run + " was not accepted", Next: hone.Next{Verb: hone.Runs}}
 	}
 	return err
-}
-
-func acceptedHead(dir, run string) string {
-	var a acceptance
-	if state.Load(&a, acceptedDir, acceptanceFile(dir, run)) != nil || a.Dir != dir || a.Run != run {
-		return ""
-	}
-	return a.Head
 }

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,43 +53,17 @@ type AgentUsage struct {
 
 // An empty key means the whole section. The types and rules have been checked before.
 func (a Agent) valid() (key, problem, hint string) {
-	const program = `write the program and its arguments, such as argv = ["gemini", "-p", "{prompt}"]`
-	const statuses = "write numbers from 0 to 255, such as exits = [0, 1]"
 	switch {
 	case len(a.Argv) == 0 || strings.TrimSpace(a.Argv[0]) == "":
-		return "argv", "it names no program", program
-	}
-	for _, status := range a.Exits {
-		if status < 0 || status > 255 {
-			return "exits", fmt.Sprintf("%d is not an exit status", status), statuses
-		}
-	}
-	const useless, forwarder = "it has no effect without base-url-env", "write the variable that tells the agent the address of its provider, or remove this line"
-	switch {
+		return "argv", "it names no program", `write the program and its arguments, such as argv = ["gemini", "-p", "{prompt}"]`
+	case slices.ContainsFunc(a.Exits, func(status int) bool { return status < 0 || status > 255 }):
+		return "exits", "an exit status is from 0 to 255", "write such numbers, as in exits = [0, 1]"
 	case a.BaseURLEnv != "" && a.Wire == "":
 		return "base-url-env", "it has no effect without wire", `write the protocol of the agent next to it: wire = "gemini", "anthropic" or "openai"`
+	case a.BaseURLEnv == "" && a.Wire != "":
+		return "wire", "it has no effect without base-url-env", "write the variable that tells the agent the address of its provider, or remove this line"
 	case a.BaseURLEnv != "" && a.Net:
 		return "net", "an agent with a forwarder cannot have the network", "remove it, or remove base-url-env, wire, base-url and hosted"
-	case a.BaseURLEnv != "":
-	case a.Wire != "":
-		return "wire", useless, forwarder
-	case a.BaseURL != "":
-		return "base-url", useless, forwarder
-	case a.Hosted:
-		return "hosted", useless, forwarder
-	}
-	first := map[string]string{} // the setting that has a variable, by its name
-	for _, c := range []struct {
-		key      string
-		settings []string
-	}{{"base-url-env", []string{a.BaseURLEnv}}, {"key-env", []string{a.KeyEnv}}, {"set", a.Set}, {"env", a.Env}} {
-		for _, setting := range c.settings {
-			name, _, _ := strings.Cut(setting, "=")
-			if earlier := first[name]; name != "" && earlier != "" {
-				return c.key, fmt.Sprintf("%s already has %q", earlier, name), "keep one of the two"
-			}
-			first[name] = c.key
-		}
 	}
 	return "", "", ""
 }

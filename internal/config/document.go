@@ -16,19 +16,26 @@ import (
 	"hone/internal/near"
 )
 
-// Document is a TOML file, with the place of each key. go-toml decodes it, but does not return
-// where an accepted value is.
+// Document is a file whose keys and values have been checked, with the place of each.
 type Document struct {
-	file   string // for errors
-	text   []byte // with dashes for underscores in keys
-	rows   rows
-	shared bool    // tables without a row are ignored
-	keys   []place // tables and settings, in the order of the file
-	values map[string]any
+	file  string // for errors
+	rows  rows
+	exact bool           // a key has one spelling: in JSON
+	lines map[string]int // of keys, by their paths; see joined
+	found []place        // with dashes, in the order of the file
+	wrong *Error         // the first; nil means none
+}
+
+// place is a key or a table of a document.
+type place struct {
+	path  []string
+	row   string // its key
+	line  int
+	value any // of the row's type; nil for a table
 }
 
 // rows are what a file may have, by key. In a key, "*" stands for a name that the user chooses
-// and "#" for the index of a table in a list. A row of a table has the type [table].
+// and "#" for the index of a table in a list. A row of a table has the type [kind].
 type rows map[string]*Row
 
 type kind int
@@ -39,13 +46,6 @@ const (
 	aList       // of tables
 )
 
-type place struct {
-	path    []string // with dashes
-	row     string   // its key
-	spelled string   // for errors
-	line    int
-}
-
 // Parse reads a TOML file other than a configuration, such as a list of cases, with the
 // errors of [Load]. into is a pointer to the struct to fill, which has a struct, a map of
 // structs or a slice of structs for each table. file is the name for errors.
@@ -54,16 +54,9 @@ type place struct {
 // may have the tags "valid" and "opens" for the columns of [Row]. Its type is string, bool, int,
 // int64, float64, []string or []int.
 func Parse(file string, text []byte, into any) (*Document, error) {
-	if err := checkText(file, text); err != nil {
-		return nil, err
-	}
-	d := &Document{file: file, rows: rows{}, text: slices.Clone(text)}
+	d := &Document{file: file, rows: rows{}}
 	d.rows.addFields("", reflect.TypeOf(into).Elem(), "")
-	err := d.read(func(place, *Row, any) {})
-	if err == nil {
-		err = toml.Unmarshal(d.text, into)
-	}
-	return d, err
+	return d, d.read(text, into)
 }
 
 func (r rows) addFields(table string, of reflect.Type, opens string) {
@@ -76,7 +69,7 @@ func (r rows) addFields(table string, of reflect.Type, opens string) {
 			row.standard, r[key+".*"] = aMap, &Row{standard: aTable}
 			r.addFields(key+".*.", inner.Elem(), row.Opens)
 		case inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct:
-			row.standard, r[key+".#"] = aList, &Row{standard: aTable}
+			row.standard = aList
 			r.addFields(key+".#.", inner.Elem(), row.Opens)
 		case inner.Kind() == reflect.Struct:
 			row.standard = aTable
@@ -88,129 +81,123 @@ func (r rows) addFields(table string, of reflect.Type, opens string) {
 	}
 }
 
-// read decodes the file, and calls each with every setting and table and its checked value.
-func (d *Document) read(each func(at place, r *Row, value any)) error {
-	var p unstable.Parser
-	p.Reset(d.text)
-	lists := map[string]int{}
-	var table place
-	for p.NextExpression() { // up to the first syntax error
-		e := p.Expression()
-		if e.Kind == unstable.KeyValue {
-			d.noteSetting(&p, table, e)
-			continue
-		}
-		if table = d.note(&p, place{}, e); e.Kind == unstable.ArrayTable {
-			table.path = append(slices.Clip(table.path), Entry(lists[table.row]))
-			lists[table.row]++
-			table.row += ".#"
-			d.keys = append(d.keys, table)
-		}
+// read checks the text, and fills the struct to which into points.
+func (d *Document) read(text []byte, into any) error {
+	if err := checkText(d.file, text); err != nil {
+		return err
 	}
-	if err := toml.Unmarshal(d.text, &d.values); err != nil {
-		e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
-		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-			e.Line, _ = at.Position()
-			e.Key = keyText(at.Key()...)
-		}
-		return e
+	decode := decodeTOML
+	if d.exact {
+		decode = decodeJSON
 	}
-	for _, k := range d.keys {
-		r := d.rows[k.row]
-		if r == nil && d.shared && d.rows[keyText(k.path[0])] == nil {
-			continue
-		}
-		if r == nil {
-			return d.unknown(k)
-		}
-		value, ok := r.convert(d.value(k.path))
-		if !ok || r.standard == aList && d.find(append(slices.Clip(k.path), Entry(0))) == nil {
-			what, hint := d.expected(k, r)
-			return k.wrong(d.file, "it is not "+what, hint)
-		}
-		problem, hint := r.problem(value)
-		if names, ok := strings.CutSuffix(k.row, ".*"); ok {
-			problem, hint = textProblem(d.rows[names].Valid, k.path[len(k.path)-1])
-		}
-		if problem != "" {
-			return k.wrong(d.file, problem, hint)
-		}
-		each(k, r, value)
+	var values map[string]any
+	if values, d.lines, d.wrong = decode(text); d.wrong == nil {
+		values = d.check(values, place{})
 	}
-	return nil
+	if d.wrong != nil {
+		d.wrong.File = d.file
+		return d.wrong
+	}
+	slices.SortStableFunc(d.found, func(a, b place) int { return a.line - b.line })
+	text, err := toml.Marshal(values)
+	if err == nil {
+		err = toml.Unmarshal(text, into)
+	}
+	return err
 }
 
-func (d *Document) noteSetting(p *unstable.Parser, table place, node *unstable.Node) {
-	k := d.note(p, table, node)
-	if node.Value().Kind != unstable.InlineTable {
-		return
+// check returns a table with dashes in its keys and values of the rows' types.
+func (d *Document) check(table map[string]any, in place) map[string]any {
+	checked := map[string]any{}
+	for _, spelled := range slices.Sorted(maps.Keys(table)) {
+		at, name := d.below(in, spelled), spelled
+		if at.row += "*"; d.rows[at.row] == nil {
+			if !d.exact {
+				name = dashed(spelled)
+			}
+			at.row = in.row + keyText(name)
+		}
+		r, value := d.rows[at.row], table[spelled]
+		switch _, twice := checked[name]; {
+		case r != nil && value == nil && r.Valid == "program": // as if there were no key
+			continue
+		case r == nil:
+			d.fail(at, "unknown key", d.unknownHint(in.row, name))
+			continue
+		case twice:
+			d.fail(at, "it is there twice, with a dash and with an underscore", "keep one of the two")
+		}
+		checked[name] = d.convert(&at, r, value)
+		if names, ok := strings.CutSuffix(at.row, ".*"); ok {
+			problem, hint := textProblem(d.rows[names].Valid, name)
+			d.fail(at, problem, hint)
+		}
+		at.path[len(at.path)-1] = name
+		d.found = append(d.found, at)
 	}
-	for members := node.Value().Children(); members.Next(); {
-		d.noteSetting(p, k, members.Node())
-	}
+	return checked
 }
 
-func (d *Document) note(p *unstable.Parser, k place, node *unstable.Node) place {
-	for parts := node.Key(); parts.Next(); {
-		raw, name := parts.Node().Raw, string(parts.Node().Data)
-		if k.spelled != "" {
-			k.spelled, k.row = k.spelled+".", k.row+"."
+func (d *Document) below(in place, name string) place {
+	at := place{path: append(slices.Clone(in.path), name), row: in.row}
+	at.line = cmp.Or(d.lines[joined(at.path)], in.line)
+	return at
+}
+
+func (d *Document) convert(at *place, r *Row, value any) any {
+	inner, key := *at, keyText(at.path...)
+	switch r.standard {
+	case aTable, aMap:
+		if table, ok := value.(map[string]any); ok {
+			inner.row += "."
+			return d.check(table, inner)
 		}
-		k.spelled += keyText(name)
-		if d.rows[k.row+"#"] != nil { // [job.sub] after [[job]]
-			k.row += "#."
+		if r.standard == aMap {
+			key += ".NAME"
 		}
-		if d.rows[k.row+"*"] != nil {
-			k.row += "*"
-		} else {
-			text := d.text[raw.Offset:][:raw.Length]
-			copy(text, dashed(string(text)))
-			name = dashed(name)
-			k.row += keyText(name)
+		d.fail(*at, "it is not a table", "write ["+key+"], and its keys below it")
+		return nil
+	case aList:
+		inner.row += ".#."
+		var tables []any
+		list, ok := value.([]any)
+		for i, element := range list {
+			table, isTable := element.(map[string]any)
+			ok = ok && isTable
+			tables = append(tables, d.check(table, d.below(inner, Entry(i))))
 		}
-		k.path = append(slices.Clip(k.path), name)
-		k.line = p.Shape(raw).Start.Line
-		d.keys = append(d.keys, k)
+		if !ok {
+			d.fail(*at, "it is not a list of tables", "write [["+key+"]], and its keys below it")
+		}
+		return tables
 	}
-	return k
+	checked, problem, hint := r.check(value)
+	name := keyText(at.path[len(at.path)-1]) + " = "
+	if d.exact {
+		name = ""
+	}
+	d.fail(*at, problem, strings.ReplaceAll(hint, "KEY = ", name))
+	at.value = checked
+	return checked
+}
+
+// fail notes an error, if there is one and no other is before it in the file.
+func (d *Document) fail(at place, problem, hint string) {
+	if problem != "" && (d.wrong == nil || at.line < d.wrong.Line) {
+		d.wrong = &Error{Line: at.line, Key: keyText(at.path...), Problem: problem, Hint: hint}
+	}
 }
 
 // Entry returns the part of a key that selects a table in a list of tables, such as [[job]],
 // by its index from 0. Errors do not show it.
-func Entry(n int) string { return strconv.Itoa(n) }
-
-func (d *Document) value(path []string) any {
-	var v any = d.values
-	for _, name := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			v = in[name]
-		case []any:
-			if i, _ := strconv.Atoi(name); i < len(in) {
-				v = in[i]
-			}
-		}
-	}
-	return v
-}
-
-func (d *Document) find(path []string) *place {
-	if i := slices.IndexFunc(d.keys, func(k place) bool { return slices.Equal(k.path, path) }); i >= 0 {
-		return &d.keys[i]
-	}
-	return nil
-}
-
-func (k place) wrong(file, problem, hint string) error {
-	return &Error{File: file, Line: k.line, Key: k.spelled, Problem: problem, Hint: hint}
-}
+func Entry(n int) string { return "#" + strconv.Itoa(n) }
 
 // Wrong returns an error about a key, or about the nearest table around it that the file
 // has.
 func (d *Document) Wrong(problem, hint string, path ...string) error {
 	for n := len(path); n > 0; n-- {
-		if k := d.find(path[:n]); k != nil {
-			return k.wrong(d.file, problem, hint)
+		if line := d.lines[joined(path[:n])]; line > 0 {
+			return &Error{File: d.file, Line: line, Key: keyText(path[:n]...), Problem: problem, Hint: hint}
 		}
 	}
 	return &Error{File: d.file, Problem: problem, Hint: hint}
@@ -219,72 +206,86 @@ func (d *Document) Wrong(problem, hint string, path ...string) error {
 // Names returns the names in a map of tables, in the order of the file.
 func (d *Document) Names(table string) []string {
 	var names []string
-	for _, k := range d.keys {
-		if k.row == table+".*" && !slices.Contains(names, k.path[1]) {
-			names = append(names, k.path[1])
+	for _, at := range d.found {
+		if at.row == table+".*" {
+			names = append(names, at.path[1])
 		}
 	}
 	return names
 }
 
-func (d *Document) unknown(k place) error {
-	name := k.path[len(k.path)-1]
-	table := strings.TrimSuffix(k.row, keyText(name))
-	var known, outside []string
+func (d *Document) unknownHint(table, name string) string {
+	var known []string
 	for _, key := range slices.Sorted(maps.Keys(d.rows)) {
 		if inner, ok := strings.CutPrefix(key, table); ok && !strings.Contains(inner, ".") {
 			known = append(known, inner)
 		}
-		if section := "[" + key + "]"; table == "" && !strings.Contains(key, ".") {
-			if d.rows[key+"."+name] != nil {
-				outside = append(outside, section)
-			} else if d.rows[key+".#."+name] != nil {
-				outside = append(outside, "["+section+"]")
-			}
-		}
 	}
-	problem := "unknown key"
-	switch {
-	case len(outside) == 1:
-		return k.wrong(d.file, "it is outside of its section", "write it below "+outside[0])
-	case len(outside) > 1:
-		return k.wrong(d.file, "it is outside of its section", "write it below one of: "+strings.Join(outside, ", "))
-	case table == "":
-		problem = "unknown section"
-	}
-	return k.wrong(d.file, problem, unknownHint(name, known))
-}
-
-func unknownHint(key string, known []string) string {
-	if best := near.Name(dashed(key), known); best != "" {
+	if best := near.Name(dashed(name), known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return "remove it, or use one of: " + strings.Join(known, ", ")
 }
 
-func (d *Document) expected(k place, r *Row) (what, hint string) {
-	name := keyText(k.path[len(k.path)-1])
-	switch r.standard {
-	case aList:
-		return "a list of tables", "write [[" + k.spelled + "]], and its keys below it"
-	case aMap:
-		k.spelled += "." + keyText(rules[r.Valid].example)
-	case aTable:
-		if names, ok := strings.CutSuffix(k.row, ".*"); ok {
-			k.spelled = strings.TrimSuffix(k.spelled, name) + keyText(rules[d.rows[names].Valid].example)
+// go-toml does not return where an accepted value is.
+func decodeTOML(text []byte) (values map[string]any, lines map[string]int, wrong *Error) {
+	if err := toml.Unmarshal(text, &values); err != nil {
+		wrong = &Error{Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			wrong.Line, _ = at.Position()
+			wrong.Key = keyText(at.Key()...)
 		}
-	default:
-		what, hint = r.expected()
-		return what, strings.ReplaceAll(hint, "KEY", name)
+		return nil, nil, wrong
 	}
-	return "a table", "write [" + k.spelled + "], and its keys below it"
+	lines = map[string]int{}
+	lists := map[string]int{} // numbers of their tables so far
+	var p unstable.Parser
+	p.Reset(text)
+	var note func(path []string, node *unstable.Node) ([]string, int)
+	note = func(path []string, node *unstable.Node) (_ []string, line int) {
+		for parts := node.Key(); parts.Next(); {
+			if n := lists[joined(path)]; n > 0 { // [job.sub] after [[job]]
+				path = append(slices.Clip(path), Entry(n-1))
+			}
+			path = append(slices.Clip(path), string(parts.Node().Data))
+			line = p.Shape(parts.Node().Raw).Start.Line
+			lines[joined(path)] = cmp.Or(lines[joined(path)], line)
+		}
+		if node.Kind == unstable.KeyValue && node.Value().Kind == unstable.InlineTable {
+			for members := node.Value().Children(); members.Next(); {
+				note(path, members.Node())
+			}
+		}
+		return path, line
+	}
+	var table []string
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind == unstable.KeyValue {
+			note(table, e)
+			continue
+		}
+		var line int
+		if table, line = note(nil, e); e.Kind == unstable.ArrayTable {
+			lists[joined(table)]++
+			table = append(table, Entry(lists[joined(table)]-1))
+			lines[joined(table)] = line
+		}
+	}
+	return values, lines, nil
 }
+
+// joined makes a path one text, which is the same for dashes and underscores.
+func joined(path []string) string { return dashed(strings.Join(path, "\x00")) }
 
 func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
 func keyText(path ...string) string {
 	var parts []string
 	for _, p := range path {
+		if strings.HasPrefix(p, "#") { // an entry of a list
+			continue
+		}
 		if !bare.MatchString(p) {
 			p = strconv.Quote(p)
 		}

@@ -1,14 +1,11 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // File is the content of .config/hone.toml.
@@ -66,57 +63,63 @@ func (s Opening) InWords() string {
 }
 
 // Load reads .config/hone.toml below root: the settings of the table, prices and agents.
-func Load(root string) (File, error) { return loadFile(root, false) }
-
-// LoadShared is Load for a program with a loop of its own: it ignores the tables of loops.
-func LoadShared(root string) (File, error) { return loadFile(root, true) }
-
-func loadFile(root string, shared bool) (File, error) {
+func Load(root string) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
 		return File{}, err
 	}
-	return parseHone(text, shared)
+	return parseHone(text)
 }
 
-func parseHone(text []byte, shared bool) (File, error) {
+func parseHone(text []byte) (File, error) {
 	tables := struct {
 		Prices   map[string]Price `toml:"prices" valid:"priced" opens:"costs are counted at this price"`
-		Commands map[string]Agent `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`
+		Commands map[string]Agent `toml:"commands" valid:"name" opens:"this program takes the place of a model, as you"`
 	}{map[string]Price{}, map[string]Agent{}}
 	f := File{keys: map[string]any{}, lines: map[string]int{}}
-	d := &Document{file: HonePath, text: bytes.Clone(text), rows: rows{}, shared: shared}
+	d := &Document{file: HonePath, rows: rows{}}
 	d.rows.addFields("", reflect.TypeOf(tables), "")
 	for _, r := range table {
 		for _, loop := range strings.Fields(loopNames) {
 			for _, key := range r.keys(loop) {
-				if section, _, _ := strings.Cut(key, "."); !shared || !hasWord(loopNames, section) {
-					d.rows[key], d.rows[section] = r, &Row{standard: aTable}
-				}
+				section, _, _ := strings.Cut(key, ".")
+				d.rows[key], d.rows[section] = r, &Row{standard: aTable}
 			}
 		}
 	}
-	if err := d.read(func(at place, r *Row, value any) {
-		_, isTable := r.standard.(kind)
-		if !isTable && d.rows[at.row] == r && r.Name != "" {
-			f.keys[at.row], f.lines[at.row] = value, at.line
-		}
-		if text := valueText(value); !isTable && text != "[]" && r.Opens != safe && r.Opens != "program" {
-			f.Opens = append(f.Opens, Opening{File: HonePath, Line: at.line, Key: keyText(at.path...), Value: text, Opens: r.Opens})
-		}
-	}); err != nil {
+	if err := d.read(text, &tables); err != nil {
 		return File{}, err
 	}
-	if err := toml.Unmarshal(d.text, &tables); err != nil {
-		return File{}, err
+	for _, at := range d.found {
+		r, value := d.rows[at.row], valueText(at.value)
+		if at.value == nil {
+			continue
+		}
+		if r.Name != "" {
+			f.keys[at.row], f.lines[at.row] = at.value, at.line
+		}
+		if value != "[]" && r.Opens != safe && r.Opens != "program" {
+			f.Opens = append(f.Opens, Opening{File: HonePath, Line: at.line, Key: keyText(at.path...), Value: value, Opens: r.Opens})
+		}
 	}
 	f.Prices, f.Commands = tables.Prices, tables.Commands
 	for _, name := range d.Names("prices") {
-		price, err := d.price(name, f.Prices[name])
-		if err != nil {
-			return File{}, err
+		p, long := f.Prices[name], f.Prices[name].Above > 0
+		for _, one := range []struct {
+			key       string
+			needed    bool
+			at, other *float64
+		}{{"input", true, nil, nil}, {"output", true, nil, nil}, {"long-input", long, nil, nil}, {"long-output", long, nil, nil},
+			{"cache-read", false, &p.CacheRead, &p.Input}, {"cache-write", false, &p.CacheWrite, &p.Input}, {"long-cache-read", false, &p.LongCacheRead, &p.LongInput}} {
+			switch {
+			case d.lines[joined([]string{"prices", name, one.key})] > 0:
+			case one.needed:
+				return File{}, d.Wrong(fmt.Sprintf("the key %q is missing", one.key), fmt.Sprintf("write %s = 0 if it costs nothing", one.key), "prices", name)
+			case one.at != nil:
+				*one.at = *one.other
+			}
 		}
-		f.Prices[name] = price
+		f.Prices[name] = p
 	}
 	for _, name := range d.Names("commands") {
 		if key, problem, hint := f.Commands[name].valid(); problem != "" {
@@ -124,25 +127,6 @@ func parseHone(text []byte, shared bool) (File, error) {
 		}
 	}
 	return f, nil
-}
-
-// A missing price of other tokens than cached ones is an error.
-func (d *Document) price(name string, p Price) (Price, error) {
-	for _, one := range []struct {
-		key       string
-		needed    bool
-		at, other *float64
-	}{{"input", true, nil, nil}, {"output", true, nil, nil}, {"long-input", p.Above > 0, nil, nil}, {"long-output", p.Above > 0, nil, nil},
-		{"cache-read", false, &p.CacheRead, &p.Input}, {"cache-write", false, &p.CacheWrite, &p.Input}, {"long-cache-read", false, &p.LongCacheRead, &p.LongInput}} {
-		switch {
-		case d.find([]string{"prices", name, one.key}) != nil:
-		case one.needed:
-			return p, d.Wrong(fmt.Sprintf("the key %q is missing", one.key), fmt.Sprintf("write %s = 0 if it costs nothing", one.key), "prices", name)
-		case one.at != nil:
-			*one.at = *one.other
-		}
-	}
-	return p, nil
 }
 
 func valueText(v any) string {

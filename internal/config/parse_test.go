@@ -11,7 +11,7 @@ import (
 // list of tables.
 type parsed struct {
 	All   part            `toml:"all"`
-	Cases map[string]part `toml:"cases" valid:"case"`
+	Cases map[string]part `toml:"cases" valid:"name"`
 	Jobs  []part          `toml:"job"`
 }
 
@@ -58,24 +58,23 @@ func TestParseList(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"[cases.z]\ntxt = 'a'\n":                    "my.toml:2: cases.z.txt: unknown key; did you mean text?",
-		"[case.z]\ntext = 'a'\n":                    "my.toml:1: case: unknown section; did you mean cases?",
-		"[cases.'a b']\ntext = 'a'\n":               `my.toml:1: cases."a b": "a b" is not a valid name for a case; use at most 60 letters, digits, - and _, as in [cases.slug-spaces]`,
-		"[cases]\ntext = 'a'\n":                     "my.toml:2: cases.text: it is not a table; write [cases.slug-spaces], and its keys below it",
+		"[case.z]\ntext = 'a'\n":                    "my.toml:1: case: unknown key; did you mean cases?",
+		"[cases.'a b']\ntext = 'a'\n":               `my.toml:1: cases."a b": "a b" is not a valid name; use at most 60 letters, digits, - and _`,
+		"[cases]\ntext = 'a'\n":                     "my.toml:2: cases.text: it is not a table; write [cases.text], and its keys below it",
 		"[cases.z]\nargs = '-v'\n":                  `my.toml:2: cases.z.args: it is not a list of strings; write a list, such as args = ["gemini"]`,
 		"[all]\nmax-turns = 0\n":                    "my.toml:2: all.max-turns: 0 is too small; write a whole number greater than 0",
 		"[cases.z]\ntext = 'a'\n[cases.z]\n":        "my.toml:3: cases.z: table z already exists; write TOML: sections in brackets, and lines such as rounds = 5",
 		"[[job]]\ntext = 'a'\n[[job]]\ntxt = 'a'\n": "my.toml:4: job.txt: unknown key; did you mean text?",
 		"[[job]]\n[[job]]\nmax-turns = 0\n":         "my.toml:3: job.max-turns: 0 is too small; write a whole number greater than 0",
 		"[[job]]\n[[job]]\nargs = '-v'\n":           `my.toml:3: job.args: it is not a list of strings; write a list, such as args = ["gemini"]`,
-		"[[jobs]]\ntext = 'a'\n":                    "my.toml:1: jobs: unknown section; did you mean job?",
+		"[[jobs]]\ntext = 'a'\n":                    "my.toml:1: jobs: unknown key; did you mean job?",
 		"[job]\ntext = 'a'\n":                       "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
-		"job = [{text = 'a'}]\n":                    "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[job]]\ntext = 'a'\n[job.sub]\n":          "my.toml:3: job.sub: unknown key; remove it, or use one of: args, max-turns, text",
 		"[[job]]\n[[job.sub]]\ntext = 'a'\n":        "my.toml:2: job.sub: unknown key; remove it, or use one of: args, max-turns, text",
 		"[[job.sub]]\ntext = 'a'\n":                 "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[all]]\ntext = 'a'\n":                     "my.toml:1: all: it is not a table; write [all], and its keys below it",
-		"[[cases]]\ntext = 'a'\n":                   "my.toml:1: cases: it is not a table; write [cases.slug-spaces], and its keys below it",
-		"args = ['a']\n[[job]]\n":                   "my.toml:1: args: it is outside of its section; write it below one of: [all], [[job]]",
+		"[[cases]]\ntext = 'a'\n":                   "my.toml:1: cases: it is not a table; write [cases.NAME], and its keys below it",
+		"args = ['a']\n[[job]]\n":                   "my.toml:1: args: unknown key; remove it, or use one of: all, cases, job",
 		"\xff":                                      "my.toml:1: it is not UTF-8; save it as UTF-8",
 	} {
 		_, _, err := parse(text)

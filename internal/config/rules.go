@@ -28,34 +28,33 @@ var rules = map[string]struct {
 	// means that all is well; nil accepts any text.
 	find func(s string) (problem, hint string)
 }{
-	"agent":    {"gemini", unless(bare, "a valid name for an agent", "use letters, digits, - and _, as in [commands.gemini]")},
 	"argument": {"gemini", nil},
-	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
 	"duration": {"10m", durationProblem},
-	"file":     {"", unless(file, "the name of a file", "name a file, such as ./-; or use --json, which prints the same to standard output")},
+	"file":     {"", unless(file, "%q is not the name of a file", "name a file, such as ./-; or use --json, which prints the same to standard output")},
 	"glob":     {"docs/**", globProblem},
 	"home":     {"~/.gemini/settings.json", homeProblem},
-	"line":     {"", unless(printed, "one line of plain text", "remove what cannot be printed")},
+	"line":     {"", unless(printed, "%q is not one line of plain text", "remove what cannot be printed")},
 	"loopback": {"", loopbackProblem},
-	"model":    {"openai/gpt-5", unless(modelName, "the name of a model", named)},
-	"models":   {"openai/gpt-5", unless(modelNames, "the name of a model", named)},
-	"number":   {"100", unless(number, "a number", `write a number, such as "100"`)},
-	"path":     {"/opt/data", unless(ownPath, "a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
-	"percent":  {"1%", unless(percent, "a percentage", `write a percentage below 100, such as "1%"`)},
+	"model":    {"openai/gpt-5", unless(modelName, notModel, named)},
+	"models":   {"openai/gpt-5", unless(modelNames, notModel, named)},
+	"name":     {"gemini", unless(name, "%q is not a valid name", "use at most 60 letters, digits, - and _")},
+	"number":   {"100", unless(number, "%q is not a number", `write a number, such as "100"`)},
+	"path":     {"/opt/data", unless(ownPath, "%q is not a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
+	"percent":  {"1%", unless(percent, "%q is not a percentage", `write a percentage below 100, such as "1%"`)},
 	"program":  {"./check.sh", programProblem},
-	"priced":   {"openai/gpt-5", unless(wholeName, "the name of a model", named)}, // another would be the price of none
-	"setting":  {"NO_COLOR=1", settingProblem},
+	"priced":   {"openai/gpt-5", unless(wholeName, notModel, named)},                                                                         // another would be the price of none
+	"setting":  {"NO_COLOR=1", unless(setting, "it is not the name of a variable, = and a value", `write NAME=value, such as "NO_COLOR=1"`)}, // whose value may be secret
 	"url":      {"", urlProblem},
-	"variable": {"DATABASE_URL", variableProblem},
+	"variable": {"DATABASE_URL", unless(variable, "it is not only the name of a variable", `write names without values, such as "DATABASE_URL"`)},
 }
 
 var (
-	posixClass = lazyregexp.New(`(^|[^\\])\[:[a-z]+:\]`)
-	threeStars = lazyregexp.New(`(^|[^\\])\*\*\*`)
+	otherGlob = lazyregexp.New(`^[! \t]|[ \t]$|(^|[^\\])(\[:[a-z]+:\]|\*\*\*)`)
 
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
-	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
+	name     = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	setting  = lazyregexp.New(`(?s)^[A-Za-z_][A-Za-z0-9_]*=`)
 	file     = lazyregexp.New(`[^-]|--`)
 	number   = lazyregexp.New(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$`)
 	percent  = lazyregexp.New(`^\d{1,2}(\.\d*)?%?$`)
@@ -68,7 +67,7 @@ var (
 	wholeName  = lazyregexp.New(`^[^\s,/]+/[^\s,]+$`)
 )
 
-const named = `write "provider/name", such as "openai/gpt-5"`
+const notModel, named = "%q is not the name of a model", `write "provider/name", such as "openai/gpt-5"`
 
 // name is that of a rule, in a tag. An empty problem means that all is well.
 func textProblem(name, s string) (problem, hint string) {
@@ -88,12 +87,21 @@ func textProblem(name, s string) (problem, hint string) {
 	return "", ""
 }
 
-// convert returns a value of TOML as one of the row's type.
+// check returns a value of a file as one of the row's type, or what is wrong with it and what the
+// user should write. KEY stands in the hint for its name. An empty problem means that all is well.
+func (r *Row) check(v any) (value any, problem, hint string) {
+	value, ok := r.convert(v)
+	if !ok {
+		what, hint := r.expected()
+		return nil, "it is not " + what, hint
+	}
+	problem, hint = r.problem(value)
+	return value, problem, hint
+}
+
 func (r *Row) convert(v any) (value any, ok bool) {
 	size := strings.HasPrefix(r.Valid, "size")
 	switch v := v.(type) {
-	case map[string]any:
-		return v, r.standard == aTable || r.standard == aMap
 	case []any:
 		switch r.standard.(type) {
 		case []string:
@@ -101,7 +109,6 @@ func (r *Row) convert(v any) (value any, ok bool) {
 		case []int:
 			return listOf[int64](v)
 		}
-		return v, r.standard == aList
 	case int64:
 		switch r.standard.(type) {
 		case int:
@@ -137,7 +144,6 @@ func listOf[T any](values []any) (any, bool) {
 	return list, true
 }
 
-// expected says of which kind a value must be. KEY stands in the hint for its name.
 func (r *Row) expected() (what, hint string) {
 	switch r.standard.(type) {
 	case bool:
@@ -162,8 +168,6 @@ func (r *Row) expected() (what, hint string) {
 	return "a whole number", "write 0 or a greater whole number"
 }
 
-// problem returns what is wrong with a value of the row's type, and what the user should
-// write. An empty problem means that all is well.
 func (r *Row) problem(value any) (problem, hint string) {
 	switch value := value.(type) {
 	case string:
@@ -232,12 +236,12 @@ func stringHint(rule string) string {
 }
 
 // unless returns a rule that accepts the strings that match.
-func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, string) {
+func unless(form *lazyregexp.Regexp, problem, hint string) func(string) (string, string) {
 	return func(s string) (string, string) {
 		if form.MatchString(s) {
 			return "", ""
 		}
-		return fmt.Sprintf("%q is not %s", s, what), hint
+		return strings.ReplaceAll(problem, "%q", strconv.Quote(s)), hint
 	}
 }
 
@@ -270,39 +274,12 @@ func programProblem(s string) (problem, hint string) {
 	return "", ""
 }
 
-// variableProblem does not repeat the value that the user wrote after a name.
-func variableProblem(s string) (problem, hint string) {
-	if name, _, assigned := strings.Cut(s, "="); assigned || !variable.MatchString(s) {
-		return fmt.Sprintf("%q is not only the name of a variable", name), `write names without values, such as "DATABASE_URL"`
-	}
-	return "", ""
-}
-
-// settingProblem does not repeat the value of a variable.
-func settingProblem(s string) (problem, hint string) {
-	const example = `write NAME=value, such as "NO_COLOR=1"`
-	name, _, assigned := strings.Cut(s, "=")
-	switch {
-	case !assigned:
-		return `a string in the list has no "="`, example
-	case !variable.MatchString(name):
-		return fmt.Sprintf("%q is not the name of a variable", name), example
-	}
-	return "", ""
-}
-
 func globProblem(pattern string) (problem, hint string) {
 	const relative = `write it relative to the root, such as "docs/**"`
 	parts := strings.Split(strings.ReplaceAll(pattern, `\`, "/"), "/")
 	switch {
-	case strings.HasPrefix(pattern, "!"):
-		return fmt.Sprintf(`%q begins with "!", but a glob cannot except files`, pattern), `write the files that it is for, or \! for the character itself`
-	case strings.Trim(pattern, " \t") != pattern:
-		return fmt.Sprintf("%q begins or ends with a blank", pattern), "remove the blank, or write [ ] for one that the name has"
-	case posixClass.MatchString(pattern):
-		return fmt.Sprintf("%q contains a class of POSIX", pattern), "write its characters, such as [a-zA-Z]"
-	case threeStars.MatchString(pattern):
-		return fmt.Sprintf("%q contains three asterisks", pattern), "write /** for everything below a directory, or * for a part of a name"
+	case otherGlob.MatchString(pattern):
+		return fmt.Sprintf("%q would match nothing: globs have no ! before them, no blank at an end, no [:class:] and no ***", pattern), `write it without; \! and [ ] stand for the characters themselves`
 	case strings.HasPrefix(pattern, "/") || filepath.IsAbs(filepath.FromSlash(pattern)):
 		return fmt.Sprintf("%q is an absolute path", pattern), relative
 	case slices.Contains(parts, ".."):

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"hone/internal/lazyregexp"
 )
 
 // Row is a setting: what users can write, where, and what is said about it.
@@ -216,49 +218,41 @@ func (r *Row) defaultIn(loop string) any {
 // beside the loop itself, such as prompt, has only the rows that name it.
 func AddFlags(fs *pflag.FlagSet, v Values, loop, command string) {
 	for _, r := range table {
-		switch {
-		case r.Flag == "", command != loop && !hasWord(r.Also, command), loop != "" && !r.has(loop):
-		default:
-			r.addFlag(fs, v, command)
+		if r.Flag == "" || command != loop && !hasWord(r.Also, command) || loop != "" && !r.has(loop) {
+			continue
 		}
-	}
-}
-
-func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
-	long, short, _ := strings.Cut(r.Flag, ",")
-	var p any
-	switch r.standard.(type) {
-	case string:
-		p = fs.StringP(long, short, "", "")
-	case bool:
-		p = fs.BoolP(long, short, false, "")
-	case int:
-		p = fs.IntP(long, short, 0, "")
-	case int64:
-		p = fs.Int64P(long, short, 0, "")
-	case float64:
-		p = fs.Float64P(long, short, 0, "")
-	case time.Duration:
-		p = fs.DurationP(long, short, 0, "")
-	case []string:
-		p = fs.StringSliceP(long, short, nil, "")
-	}
-	f := fs.Lookup(long)
-	if r.isList() {
-		f.Value = list{f.Value}
-	}
-	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
-	if r.Bare != "" {
-		f.NoOptDefVal = r.Bare
-	}
-	SetRule(fs, r.Valid, long)
-	section, _, _ := strings.Cut(r.Key, ".")
-	SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
-	f.Value = given{f.Value, func() {
-		if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
-			delete(v, r.Name)
+		long, short, _ := strings.Cut(r.Flag, ",")
+		var p any
+		switch r.standard.(type) {
+		case string:
+			p = fs.StringP(long, short, "", "")
+		case bool:
+			p = fs.BoolP(long, short, false, "")
+		case int:
+			p = fs.IntP(long, short, 0, "")
+		case int64:
+			p = fs.Int64P(long, short, 0, "")
+		case float64:
+			p = fs.Float64P(long, short, 0, "")
+		case time.Duration:
+			p = fs.DurationP(long, short, 0, "")
+		case []string:
+			p = fs.StringSliceP(long, short, nil, "")
 		}
-	}}
+		f := fs.Lookup(long)
+		if r.isList() {
+			f.Value = list{f.Value}
+		}
+		f.Usage, f.DefValue, f.NoOptDefVal = r.help(command)+r.defaultText(command, false), "", cmp.Or(r.Bare, f.NoOptDefVal)
+		SetRule(fs, r.Valid, long)
+		section, _, _ := strings.Cut(r.Key, ".")
+		SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
+		f.Value = given{f.Value, func() {
+			if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
+				delete(v, r.Name)
+			}
+		}}
+	}
 }
 
 // given is the value of a flag that notes when it was given. An empty text is as none.
@@ -279,25 +273,10 @@ func (g given) Set(text string) error {
 // a glob. Blanks around entries do not count.
 type list struct{ pflag.Value }
 
+var listEntry = lazyregexp.New(`(?:\\.|\{(?:[^{}]|\{[^{}]*\})*\}|[^,])+`)
+
 func (l list) Set(text string) error {
-	var depth, start int
-	var entries []string
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-		case c == '{':
-			depth++
-		case c == '}':
-			depth = max(0, depth-1)
-		case c == ',' && depth == 0:
-			entries, start = append(entries, text[start:i]), i+1
-		}
-	}
-	if text != "" {
-		entries = append(entries, text[start:])
-	}
-	for _, entry := range entries {
+	for _, entry := range listEntry.FindAllString(text, -1) {
 		if err := l.Value.(pflag.SliceValue).Append(strings.TrimSpace(entry)); err != nil {
 			return err
 		}
@@ -352,28 +331,26 @@ func FlagProblem(fs *pflag.FlagSet) (problem, hint string) {
 		if problem != "" || rule == nil || slices.Contains([]string{"", "models", "url"}, rule[0]) || isSetting && text == "" {
 			return // models and addresses are checked where they are resolved
 		}
-		r, ok := &Row{Valid: rule[0], standard: text}, true
+		r, v := &Row{Valid: rule[0], standard: text}, any(text)
 		switch kind := f.Value.Type(); {
 		case strings.HasPrefix(rule[0], "size"):
 			r.standard = int64(0)
-			_, ok = r.convert(text)
 		case strings.HasPrefix(kind, "int"):
-			r.standard, _ = strconv.ParseInt(text, 10, 64)
+			n, _ := strconv.ParseInt(text, 10, 64)
+			r.standard, v = n, n
 		case kind == "float64":
-			r.standard, _ = strconv.ParseFloat(text, 64)
+			x, _ := strconv.ParseFloat(text, 64)
+			r.standard, v = x, x
 		case kind == "duration":
-			r.standard, _ = time.ParseDuration(text)
+			r.standard = time.Duration(0)
 		case kind == "stringSlice":
 			list, _ := fs.GetStringSlice(f.Name)
 			if len(list) == 0 { // an empty list would lift what the file says
 				list = []string{""}
 			}
-			r.standard = list
+			r.standard, v = list, list
 		}
-		if problem, hint = r.problem(r.standard); !ok {
-			problem, hint = r.expected()
-			problem = fmt.Sprintf("%q is not %s", text, problem)
-		}
+		_, problem, hint = r.check(v)
 		if problem != "" {
 			problem = fmt.Sprintf("--%s: %s", f.Name, problem)
 		}

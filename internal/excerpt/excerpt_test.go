@@ -64,7 +64,7 @@ func TestScreen(t *testing.T) {
 		"\x1b]0;title\aa\x1b[2Kb\x1b(B\x1b[":        " b[",
 		"50 %\r\n100 %\r\n":                         "50 %\n100 %\n",
 		"wait\x1b[1Gok\x1b[0K\n":                    "ok\n",
-		"abc\x1b[2D\x1b[1Px\x1b[3Cy":                "ax   y",
+		"abc\x1b[2Dx\x1b[3Cy":                       "axc  y",
 		"ab\x1b[999999999Cc":                        "ab" + strings.Repeat(" ", 498) + "c",
 		"abc\x1b[2Dx\x1b[1K!":                       "  !",
 		"\x1b]8;;file:///C:\\a\x1b\\link\x1b]8;;\a": "link",

@@ -1,13 +1,11 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // Base is the commit that a work tree is compared with.
@@ -68,19 +66,16 @@ type MainDiff struct {
 // leaves out those of without, such as files that git would read for hours. Paths are
 // literal and relative to the root. Untracked files are not included. Equal trees give
 // equal bytes.
-//
-// It takes the time of two successive git calls, or of one after [Repo.PrepareDiff].
 func (r *Repo) DiffMain(ctx context.Context, without []string, paths ...string) (MainDiff, error) {
-	var p preparation
-	if ready := r.prepared.Swap(nil); ready != nil {
-		p = <-*ready
-	} else {
-		p = r.prepare(ctx)
+	base, found, err := r.DiffBase(ctx)
+	if err != nil || !found {
+		return MainDiff{}, err
 	}
-	if p.err != nil || !p.found {
-		return MainDiff{}, p.err
+	filtersOff, err := r.filtersOff(ctx)
+	if err != nil {
+		return MainDiff{}, err
 	}
-	args := append(diffArgs[:len(diffArgs):len(diffArgs)], p.base.Commit, "--")
+	args := append(diffArgs[:len(diffArgs):len(diffArgs)], base.Commit, "--")
 	for i, path := range slices.Concat(paths, without) {
 		rel, err := r.relativePath(path)
 		if err != nil {
@@ -92,38 +87,11 @@ func (r *Repo) DiffMain(ctx context.Context, without []string, paths ...string) 
 			args = append(args, ":(literal,exclude)"+rel)
 		}
 	}
-	patch, err := r.run(ctx, call{args: args, env: append(p.filtersOff, "GIT_LITERAL_PATHSPECS=0")})
+	patch, err := r.run(ctx, call{args: args, env: append(filtersOff, "GIT_LITERAL_PATHSPECS=0")})
 	if err != nil {
 		return MainDiff{}, err
 	}
-	return MainDiff{Base: p.base, Found: true, Patch: patch}, nil
-}
-
-type preparation struct {
-	base       Base
-	found      bool
-	filtersOff []string
-	err        error
-}
-
-// PrepareDiff collects in the background what the next [Repo.DiffMain] needs.
-// It is meant for a program's start: nothing may change the answers in the
-// meantime.
-func (r *Repo) PrepareDiff(ctx context.Context) {
-	ready := make(chan preparation, 1)
-	r.prepared.Store(&ready)
-	go func() { ready <- r.prepare(ctx) }()
-}
-
-// It asks both questions at the same time.
-func (r *Repo) prepare(ctx context.Context) preparation {
-	var off []string
-	var offErr error
-	var wait sync.WaitGroup
-	wait.Go(func() { off, offErr = r.filtersOff(ctx) })
-	base, found, err := r.DiffBase(ctx)
-	wait.Wait()
-	return preparation{base, found, off, cmp.Or(err, offErr)}
+	return MainDiff{Base: base, Found: true, Patch: patch}, nil
 }
 
 // probeKey is a setting that shows whether git reads settings from the

@@ -155,9 +155,6 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if list, err := r.Reflog(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
 		t.Errorf("Moves() = %v, %v", list, err)
 	}
-	if err := r.walkReflog(ctx, &interval{noEnd: true}); err != nil {
-		t.Error(err)
-	}
 	if marks := tr.newMarks(t); len(marks) > 0 {
 		t.Errorf("the repository ran: %v", marks)
 	}

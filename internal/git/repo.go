@@ -76,9 +76,8 @@ func isGitFile(file string) (bool, error) {
 
 // Repo is one work tree and its repository.
 type Repo struct {
-	git      *Git
-	root     string
-	prepared atomic.Pointer[chan preparation] // set by PrepareDiff; nil if nothing is prepared
+	git  *Git
+	root string
 
 	indexFault atomic.Pointer[Error] // see IndexFault
 }

@@ -5,6 +5,7 @@ package listing
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"hone/workspace/secret"
 	"hone/workspace/treepath"
@@ -21,3 +22,6 @@ func stateIn(dir *os.File, at string) (s secret.FileState, ok bool) {
 }
 
 func openPlain(name string) (*os.File, error) { return os.Open(name) }
+
+// changeTime returns the zero time: it is not known on this system.
+func changeTime(string) time.Time { return time.Time{} }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,4 +40,13 @@ func openPlain(name string) (*os.File, error) {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 	}
+}
+
+// changeTime returns when the contents of a file or its entry last changed, according to the kernel.
+func changeTime(name string) (changed time.Time) {
+	var st unix.Stat_t
+	if unix.Lstat(name, &st) == nil {
+		changed = time.Unix(0, st.Ctim.Nano())
+	}
+	return changed
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"hone/internal/git"
 	"hone/journal"
-	"hone/workspace"
 )
 
 // Leftover is what undoing a run does not restore. Its texts are raw: they may
@@ -177,8 +175,6 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 		}
 		what := m.Action + ": " + m.Subject
 		switch {
-		case strings.Trim(m.ID, "0") == "":
-			what = cmp.Or(m.Subject, "HEAD no longer names a commit")
 		case m.Action == "commit" || m.Action == "commit (initial)" || m.Action == "":
 			what = cmp.Or(m.Subject, "without a subject")
 		}
@@ -225,7 +221,7 @@ func (s *leftoverSearch) changed(at string) bool {
 			return fs.SkipDir
 		case at == "." || s.restored[at] || info.IsDir() && s.parents[at]:
 			return nil
-		case !s.inSeconds(info.ModTime()) && !s.inSeconds(workspace.ChangeTime(info)): // programs can set the former
+		case !s.inSeconds(info.ModTime()) && !s.inSeconds(changeTime(s.abs(at))): // programs can set the former
 			return nil
 		}
 		found = true
@@ -268,66 +264,31 @@ func (s *leftoverSearch) searchWithoutRepository() error {
 // A directory comes before its contents. Symbolic links are not followed. If visit returns fs.SkipDir, walk does not enter the
 // directory; if it returns fs.SkipAll, the walk ends. The walk also ends when the budget is used up or the context is done.
 func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo) error) {
-	if s.budget--; s.budget < 0 {
-		s.found.More = true
-		return
-	}
-	info, err := os.Lstat(s.abs(at))
-	if err != nil {
-		s.noteUnread(err)
-		return
-	}
-	if visit(at, info) != nil || !info.IsDir() {
-		return
-	}
-	// A list of directories, instead of recursion, keeps only one of them open.
-	for dirs := []string{at}; len(dirs) > 0; {
-		dir := dirs[len(dirs)-1]
-		inner, err := s.visitIn(dir, visit)
-		if err != nil {
-			return
+	_ = filepath.WalkDir(s.abs(at), func(file string, d fs.DirEntry, err error) error {
+		if s.budget--; s.budget < 0 || s.ctx.Err() != nil {
+			s.found.More = true
+			return fs.SkipAll
 		}
-		dirs = append(dirs[:len(dirs)-1], inner...)
-	}
-}
-
-// It returns the directories to enter, and fs.SkipAll if the walk ends. It reads the directory in steps, because it may have
-// millions of entries.
-func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileInfo) error) (inner []string, err error) {
-	f, err := os.Open(s.abs(dir))
-	if err != nil {
-		s.noteUnread(err)
-		return nil, nil
-	}
-	defer f.Close()
-	for s.ctx.Err() == nil && s.budget > 0 {
-		entries, err := f.ReadDir(min(s.budget, 256))
-		s.budget -= len(entries)
-		for _, e := range entries {
-			at := path.Join(dir, e.Name())
-			info, err := e.Info()
-			if err != nil {
-				s.noteUnread(err)
-				continue
-			}
-			switch err := visit(at, info); {
-			case err == fs.SkipAll:
-				return nil, err
-			case err == nil && info.IsDir():
-				inner = append(inner, at)
-			}
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			file, err = filepath.Rel(s.root, file)
 		}
 		if err != nil {
 			s.noteUnread(err)
-			return inner, nil
+			return nil
 		}
-	}
-	s.found.More = true
-	return nil, fs.SkipAll
+		if err = visit(filepath.ToSlash(file), info); err == fs.SkipDir && !d.IsDir() {
+			return nil
+		}
+		return err
+	})
 }
 
 func (s *leftoverSearch) noteUnread(err error) {
-	if !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) {
 		s.found.More = true
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/git"
-	"hone/workspace"
 )
 
 // run is the time of a run in these tests, long ago: what a test writes now lies
@@ -104,9 +103,8 @@ func TestLeftoverMoves(t *testing.T) {
 	gitAt(t, root, "update-ref", "HEAD", "HEAD")
 	gitAt(t, root, "checkout", "-q", "--detach")
 	gitAt(t, root, "checkout", "-q", "-")
-	gitAt(t, root, "update-ref", "-d", "HEAD")
 	got, err := Leftovers(context.Background(), root, nil, runBegins, runEnds, Refs{})
-	if err != nil || len(got.Commits) < 4 {
+	if err != nil || len(got.Commits) < 3 {
 		t.Fatalf("%q, %v", got.Commits, err)
 	}
 	var words []string
@@ -114,8 +112,7 @@ func TestLeftoverMoves(t *testing.T) {
 		_, rest, _ := strings.Cut(line, " ")
 		words = append(words, rest)
 	}
-	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-2], "checkout: moving from ") ||
-		got.Commits[len(words)-1] != "0000000 HEAD no longer names a commit" {
+	if words[0] != "one: two" || words[1] != "commit (amend): amended" || !strings.HasPrefix(words[len(words)-1], "checkout: moving from ") {
 		t.Errorf("%q", got.Commits)
 	}
 }
@@ -200,14 +197,11 @@ func TestLeftoversByChangeTime(t *testing.T) {
 	if err := os.Chtimes(file, runBegins, runBegins); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Lstat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if workspace.ChangeTime(info).IsZero() {
+	changed := changeTime(file)
+	if changed.IsZero() {
 		t.Skip("there is no change time here")
 	}
-	got, err := Leftovers(context.Background(), root, nil, workspace.ChangeTime(info), workspace.ChangeTime(info), Refs{})
+	got, err := Leftovers(context.Background(), root, nil, changed, changed, Refs{})
 	if err != nil || !slices.Contains(got.Ignored, ".env") {
 		t.Errorf("Leftovers() = %q, %v", got.Ignored, err)
 	}

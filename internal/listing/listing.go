@@ -56,10 +56,6 @@ func Of(root, tree string, include ...string) (workspace.Lister, error) {
 		return nil, err
 	}
 	also := inclusion{root: root, tree: tree, globs: include}
-	var last *cache
-	if below == "." && len(include) == 0 {
-		last = &cache{}
-	}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
 			own, err := Repository(root, tree) // a role's directory may become one after the tree was opened
@@ -71,9 +67,7 @@ func Of(root, tree string, include ...string) (workspace.Lister, error) {
 			}
 		}
 		if dir == root {
-			return last.list(ctx, outer, root, func() (workspace.Listing, error) {
-				return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
-			})
+			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 		}
 		inner, err := Repository(dir, tree)
 		if err != nil || inner == nil {

@@ -33,10 +33,17 @@ func CheckContent(name string, old, content []byte) error {
 	if fault := fragmentFault(before, after); fault != "" {
 		return fmt.Errorf("%s %s", fault, instead)
 	}
-	if line, text, found := omission(name, before, after); found {
-		return fmt.Errorf("line %d, %s, stands for omitted code; %s, with the lines that it stands for", line, brief(text), instead)
+	o := omission(name, before, after)
+	words := onlyWords(name, before, after)
+	switch {
+	case o != nil && o.missing == 0:
+		return fmt.Errorf("line %d, %s, stands for omitted code; %s, with the lines that it stands for", o.line, brief(o.text), instead)
+	case words != "":
+		return fmt.Errorf("%s; %s, or delete it if it is not needed", words, instead)
+	case o != nil:
+		return fmt.Errorf("line %d, %s, stands where %d lines of the file were; %s, with these lines, or without this one if they are to be removed", o.line, brief(o.text), o.missing, instead)
 	}
-	return replaced(name, before, after)
+	return nil
 }
 
 // CheckEdit checks the new texts of edits; changed is what they make of the old contents.
@@ -51,8 +58,8 @@ func CheckEdit(name string, old, changed []byte, texts []string) error {
 	if fault := entityFault(name, before, after); fault != "" {
 		return fmt.Errorf("newText: %s; write the characters themselves", fault)
 	}
-	if _, text, found := omission(name, before, after); found {
-		return fmt.Errorf("newText: the line %s stands for omitted code; write out the lines that it stands for, or shorten oldText so that they stay", brief(text))
+	if o := omission(name, before, after); o != nil && o.missing == 0 {
+		return fmt.Errorf("newText: the line %s stands for omitted code; write out the lines that it stands for, or shorten oldText so that they stay", brief(o.text))
 	}
 	return nil
 }
@@ -68,7 +75,7 @@ type Style struct {
 	Final bool `json:"final,omitempty"` // the last line has a line end
 	BOM   bool `json:"bom,omitempty"`   // a byte order mark precedes the text
 	// Mixed are the line ends of a file that has both kinds: sums of its lines, and whether
-	// they end in CRLF. A line that it has twice, with both, is left out.
+	// they end in CRLF.
 	Mixed map[uint64]bool `json:"mixed,omitempty"`
 }
 
@@ -114,29 +121,20 @@ func (s Style) Apply(content []byte) []byte {
 	return content
 }
 
-// mixedEnds returns the line ends of contents that have both kinds.
 func mixedEnds(content []byte) map[uint64]bool {
-	ends, both := map[uint64]bool{}, map[uint64]bool{}
+	ends := map[uint64]bool{}
 	for line := range bytes.Lines(content) {
-		text, ended := bytes.CutSuffix(line, []byte("\n"))
-		text, crlf := bytes.CutSuffix(text, []byte("\r"))
-		sum := sumOf(text)
-		if was, seen := ends[sum]; seen && was != crlf {
-			both[sum] = true
+		if text, ended := bytes.CutSuffix(line, []byte("\n")); ended {
+			text, crlf := bytes.CutSuffix(text, []byte("\r"))
+			ends[sumOf(text)] = crlf
 		}
-		if ended {
-			ends[sum] = crlf
-		}
-	}
-	for sum := range both {
-		delete(ends, sum)
 	}
 	return ends
 }
 
 // A line that the file did not have gets the end of the line before it.
 func (s Style) mix(content []byte) []byte {
-	out := make([]byte, 0, len(content)+len(content)/16)
+	var out []byte
 	crlf := false
 	for line := range bytes.Lines(content) {
 		text, ended := bytes.CutSuffix(line, []byte("\n"))
@@ -147,9 +145,7 @@ func (s Style) mix(content []byte) []byte {
 		if ended && crlf {
 			out = append(out, '\r')
 		}
-		if ended {
-			out = append(out, '\n')
-		}
+		out = append(out, line[len(text):]...)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 func formFault(name, old, text string) string {
 	k := kindOf(name)
 	lines := func(k fileKind, text string) string { return linesFault(k, old, text) }
-	for _, form := range []func(fileKind, string) string{nulFault, fenceFault, diffFault, lines, searchReplaceFault, commandFault, numberFault, escapeFault} {
+	for _, form := range []func(fileKind, string) string{nulFault, fenceFault, diffFault, lines, searchReplaceFault, numberFault, escapeFault} {
 		if fault := form(k, text); fault != "" && form(k, old) == "" {
 			return fault
 		}
@@ -143,20 +143,6 @@ func searchReplaceFault(k fileKind, text string) string {
 	return ""
 }
 
-// command matches a command of sed.
-var command = lazyregexp.New(`^(?:sed (?:-\S+ )*)?['"]?(?:\d+(?:,\d+)?|/[^/]*/)?s(?:/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#)[gIip\d]*['"]?(?: \S+)?$`)
-
-func commandFault(k fileKind, text string) string {
-	lines := filled(text)
-	if k.fixture || k.prose || k.ext == ".sed" || k.ext == "" || slices.Contains(heredocs, k.ext) || len(lines) == 0 {
-		return ""
-	}
-	if slices.ContainsFunc(lines, func(line string) bool { return !command.MatchString(line) }) {
-		return ""
-	}
-	return fmt.Sprintf("it consists of commands that change a file, such as %s", brief(lines[0]))
-}
-
 var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
 
 // Tools show files with the number before each line.
@@ -187,20 +173,11 @@ func numberFault(k fileKind, text string) string {
 	return fmt.Sprintf("each line begins with a number, such as %s", brief(first))
 }
 
-// setting matches a line of a file of settings.
-var setting = lazyregexp.New(`^\s*(?:[#;!\[]|[\w.-]+\s*[=:])`)
-
 func escapeFault(k fileKind, text string) string {
 	text = strings.TrimRight(text, "\n")
-	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
+	settings := slices.Contains([]string{".properties", ".ini", ".env", ".conf", ".cfg", ".strings"}, k.ext) // a value may have line breaks
+	if k.fixture || settings || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
 		return ""
-	}
-	if slices.Contains([]string{".properties", ".ini", ".env", ".conf", ".cfg", ".strings"}, k.ext) {
-		for line := range strings.SplitSeq(text, `\n`) {
-			if line != "" && !setting.MatchString(line) { // the value has line breaks
-				return ""
-			}
-		}
 	}
 	return `it is one line with \n as two characters in place of line breaks`
 }
@@ -339,6 +316,9 @@ func lineSet(text string) map[string]bool {
 	}
 	return lines
 }
+
+// refers matches the beginning of a line that refers to another file.
+var refers = lazyregexp.New(`^(?:import|use|using|include|require|from|export|package|module|mod)\b`)
 
 // fragmentFault recognizes a part of the old text that was sent in place of it: it
 // begins in the middle of the old text, or more indented than that, most of it

@@ -23,7 +23,7 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	answer := Answer(text, covered)
 	from := len(text) - len(answer)
 	all = slices.DeleteFunc(all, func(o object) bool { return o.from < from })
-	faults = slices.DeleteFunc(faults, func(f objectFault) bool { return f.from < from })
+	faults = slices.DeleteFunc(faults, func(f object) bool { return f.from < from })
 	if len(all) > 1 {
 		all = slices.CompactFunc(all, func(a, b object) bool { return bytes.Equal(a.raw, b.raw) })
 	}
@@ -49,42 +49,46 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	return nil, fmt.Errorf("it contains no JSON object with one of the expected keys; it begins with %s. Answer with the bare object", brief(first))
 }
 
-// object is a JSON object with a known key, and where it is in a text.
+// object is a JSON object with a known key, and where it is in a text; or one that begins with a known key and cannot be
+// parsed.
 type object struct {
 	from, to int
 	raw      json.RawMessage
-}
-
-// objectFault is an object that begins with a known key and cannot be parsed.
-type objectFault struct {
-	from int
-	err  error
+	err      error
 }
 
 // It gives up when it has read the text several times over without finding one.
-func objects(text string, known func(string) bool) (found []object, faults []objectFault) {
+func objects(text string, known func(string) bool) (found, faults []object) {
 	budget := 16*len(text) + 1<<12
-	for at := 0; budget > 0; {
+	for at := 0; budget > 0; at++ {
 		next := strings.IndexByte(text[at:], '{')
 		if next < 0 {
 			break
 		}
 		at += next
-		raw, end, err := value(text[at:], known)
-		switch {
-		case err == nil && hasKnownKey(raw, known):
-			found = append(found, object{at, at + end, raw})
-		case err != nil && isMeant(text[at:], known):
-			faults = append(faults, objectFault{at, err})
-			budget -= len(text) - at
-		case err != nil:
-			read := len(text) - at
-			if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-				read = int(s.Offset)
-			}
-			budget -= read
+		const longest = 1000 // of what is read of a key
+		rest := strings.TrimLeft(text[at+1:min(len(text), at+longest)], " \t\r\n")
+		if rest == "" || strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
+			continue // so most braces cost nothing
 		}
-		at += max(1, end)
+		end := at + ValueEnd(text[at:])
+		if end < at {
+			end = len(text)
+		}
+		if raw, ok := Repair(text[at:end]); ok {
+			if hasKnownKey(raw, known) {
+				found = append(found, object{from: at, to: end, raw: raw})
+			}
+			at = end - 1
+			continue
+		}
+		budget -= end - at
+		key := strings.TrimLeft(rest, "\"'“”")
+		if n := strings.IndexAny(key, "\"'“”:"); n > 0 && len(key) < len(rest) && known(key[:n]) {
+			var v any
+			faults = append(faults, object{from: at, err: json.NewDecoder(strings.NewReader(text[at:])).Decode(&v)})
+			budget -= len(text) - at
+		}
 	}
 	return found, faults
 }
@@ -92,26 +96,6 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 func isAlone(before, after string) bool {
 	before, after = strings.TrimSpace(before), strings.TrimSpace(after)
 	return (before == "" || fenceOpens.MatchString(before)) && (after == "" || fenceCloses.MatchString(after))
-}
-
-// The object is repaired if it begins with a known key. end is its length in the text; 0 if there is none.
-func value(text string, known func(string) bool) (raw json.RawMessage, end int, err error) {
-	if rest := strings.TrimLeft(text[1:min(len(text), 1000)], " \t\r\n"); rest != "" && strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
-		return nil, 0, &json.SyntaxError{Offset: 1} // so most braces cost nothing
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	if err = d.Decode(&raw); err == nil {
-		return raw, int(d.InputOffset()), nil
-	}
-	if !isMeant(text, known) {
-		return nil, 0, err
-	}
-	if n := ValueEnd(text); n > 0 {
-		if fixed, ok := Repair(text[:n]); ok {
-			return fixed, n, nil
-		}
-	}
-	return nil, 0, err
 }
 
 func hasKnownKey(raw json.RawMessage, known func(string) bool) bool {
@@ -125,17 +109,6 @@ func hasKnownKey(raw json.RawMessage, known func(string) bool) bool {
 		}
 	}
 	return false
-}
-
-func isMeant(text string, known func(string) bool) bool {
-	const longest = 1000
-	rest := strings.TrimLeft(text[1:min(len(text), longest)], " \t\r\n")
-	key := strings.TrimLeft(rest, "\"'“”")
-	if len(key) == len(rest) {
-		return false
-	}
-	end := strings.IndexAny(key, "\"'“”:")
-	return end > 0 && known(key[:end])
 }
 
 func syntaxFault(text string, err error) error {

@@ -175,7 +175,11 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 			picked, unknown = files, nil
 			next.Warnings = []string{"the model's choice of files cannot be read, so all are sent"}
 		case len(picked) > 0:
-			next.Warnings = []string{fmt.Sprintf("the model asked for %d of %d files: %s", len(picked), len(files), render.Names(pathsOf(picked)))}
+			var paths []string
+			for _, e := range picked {
+				paths = append(paths, e.Path)
+			}
+			next.Warnings = []string{fmt.Sprintf("the model asked for %d of %d files: %s", len(picked), len(files), render.Names(paths))}
 		}
 		var again []string
 		picked = slices.DeleteFunc(slices.Clone(picked), func(e workspace.Entry) bool {
@@ -215,11 +219,4 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 	}
 	maps.Copy(next.seen, next.Seen)
 	return next, l.check(r, next)
-}
-
-func pathsOf(files workspace.Manifest) (paths []string) {
-	for _, e := range files {
-		paths = append(paths, e.Path)
-	}
-	return paths
 }

@@ -29,8 +29,20 @@ var help string
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name: "implement", Help: loop.ReadHelp(help), Text: true,
-		Key:      userKey,
-		Programs: programs,
+		Key: func(tree *workspace.Tree) (loop.Key, error) {
+			text, ok, err := readInput(tree, KeyName)
+			key := loop.Key{File: KeyName, Variable: "GEMINI_API_KEY", Value: strings.TrimSpace(text)}
+			if err == nil && ok && key.Value == "" {
+				err = loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
+			}
+			return key, err
+		},
+		Programs: func(root string) ([]string, error) {
+			if _, err := os.Lstat(filepath.Join(root, BuildName)); err != nil {
+				return nil, nil
+			}
+			return []string{BuildName}, nil
+		},
 		New:      func() loop.Loop { return &invocation{} },
 		Starters: starterFiles,
 	}
@@ -69,10 +81,14 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	if v.System == System && v.Check != "" {
 		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
 	}
-	if err != nil || in.Preview {
+	switch {
+	case err != nil || in.Preview:
 		return in.Limits(), err
+	case !v.HasBuild && v.Check == "":
+		return in.Limits(), loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
+			`hone init implement, or: hone implement --check "make test"`)
 	}
-	return in.Limits(), v.ready(in)
+	return in.Limits(), loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
 
 // It refuses a flag that names no file.
@@ -156,31 +172,6 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	return strings.TrimPrefix(string(b), "\ufeff"), true, nil
 }
 
-func userKey(tree *workspace.Tree) (loop.Key, error) {
-	text, ok, err := readInput(tree, KeyName)
-	key := loop.Key{File: KeyName, Variable: "GEMINI_API_KEY", Value: strings.TrimSpace(text)}
-	if err == nil && ok && key.Value == "" {
-		err = loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
-	}
-	return key, err
-}
-
-func programs(root string) ([]string, error) {
-	if _, err := os.Lstat(filepath.Join(root, BuildName)); err != nil {
-		return nil, nil
-	}
-	return []string{BuildName}, nil
-}
-
-// It fails if there is neither a build nor a check, or if the loop's own files cannot be written.
-func (v *invocation) ready(in *loop.Input) error {
-	if !v.HasBuild && v.Check == "" {
-		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
-			`hone init implement, or: hone implement --check "make test"`)
-	}
-	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
-}
-
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	l := v.loop(s.Guard())
@@ -208,18 +199,11 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 		}
 		return check.All(append(checks, s.Check(tree, w))...)
 	})
-	return loop.Built{Run: r, Round: l.Round, Checks: v.checks()}, nil
-}
-
-// It is empty if the check is only the user's command.
-func (v *invocation) checks() string {
-	switch {
-	case !v.HasBuild:
-		return ""
-	case v.Check == "":
-		return "./" + BuildName
+	built := loop.Built{Run: r, Round: l.Round}
+	if v.HasBuild {
+		built.Checks = strings.TrimSuffix("./"+BuildName+", then "+v.Check, ", then ")
 	}
-	return "./" + BuildName + ", then " + v.Check
+	return built, nil
 }
 
 // The model is not set yet.

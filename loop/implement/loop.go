@@ -104,7 +104,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err := l.printSaid(ctx, r, said); err != nil {
 		return nil, err
 	}
-	ch := change(said)
+	var ch workspace.Change
+	for _, f := range said.Files {
+		ch.Edits = append(ch.Edits, workspace.Edit{Path: f.Path, Content: f.Content, Delete: f.Delete})
+	}
 	if len(problems) == 0 {
 		if ch, problems, err = r.Interpret(ctx, ch); err != nil {
 			return nil, err
@@ -161,14 +164,6 @@ func answer(text string) string {
 	return strings.Repeat("\n", strings.Count(text[:len(text)-len(after)], "\n")) + after
 }
 
-func change(said block.Reply) workspace.Change {
-	var ch workspace.Change
-	for _, f := range said.Files {
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: f.Path, Content: f.Content, Delete: f.Delete})
-	}
-	return ch
-}
-
 // refusals returns why a change cannot be made completely (rulings C5 and C13).
 // Because the loop never asks the user, it refuses what would need approval.
 // If it can ask for files, the model is told how.
@@ -219,38 +214,40 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 		}
 	}
 	for _, thought := range said.Thoughts {
-		if err := l.printThought(ctx, r, thought); err != nil {
+		size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (int64, error) {
+			info, err := os.Lstat(filepath.Join(r.Tree.Dir(), OutputName))
+			if errors.Is(err, fs.ErrNotExist) {
+				return 0, nil
+			}
+			if err != nil {
+				return 0, err
+			}
+			return info.Size(), nil
+		})
+		if err != nil {
+			return err
+		}
+		err = loop.Do(ctx, r, "user output", nil, func(context.Context) error { // it is added to the file once
+			if l.Say != nil {
+				l.Say(thought)
+			}
+			return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// It is added to the file once.
-func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
-	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (int64, error) {
-		info, err := os.Lstat(filepath.Join(r.Tree.Dir(), OutputName))
-		if errors.Is(err, fs.ErrNotExist) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		return info.Size(), nil
-	})
-	if err != nil {
-		return err
-	}
-	return loop.Do(ctx, r, "user output", nil, func(context.Context) error {
-		if l.Say != nil {
-			l.Say(thought)
-		}
-		return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size)
-	})
-}
-
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
-	at, err := logFolder(ctx, r)
+	at, ok, err := hone.First[string](r, stepFolder)
+	if err == nil && !ok {
+		at, err = hone.Step(ctx, r, stepFolder, nil, func(context.Context) (string, error) { return folder(r.Tree.Dir(), r.Journal.Run()) })
+	}
+	if err == nil {
+		err = r.Notice("everything that is sent, received and built is in " + at)
+	}
 	if err != nil {
 		return err
 	}
@@ -268,17 +265,6 @@ func logName(round int, name string) string {
 }
 
 const stepFolder = "log folder"
-
-func logFolder(ctx context.Context, r *hone.Run) (string, error) {
-	at, ok, err := hone.First[string](r, stepFolder)
-	if err == nil && !ok {
-		at, err = hone.Step(ctx, r, stepFolder, nil, func(context.Context) (string, error) { return folder(r.Tree.Dir(), r.Journal.Run()) })
-	}
-	if err != nil {
-		return "", err
-	}
-	return at, r.Notice("everything that is sent, received and built is in " + at)
-}
 
 // Build returns the loop's check: build.sh. It logs the complete output in the round's
 // log (ruling C11).

@@ -283,7 +283,7 @@ looked
 
 
 build.sh: exit status 1
-No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do, unless you have just said it: the user reads both replies.
+No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do.
 `, `
 You then provided the following data in your subsequent response
 

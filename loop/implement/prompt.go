@@ -224,39 +224,32 @@ func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 	return e
 }
 
+// It is the fixed sentence, the reply, an unusable one as it was, and what came of it (ruling C1).
 func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
-	var b strings.Builder
-	unused := wasUnusable(prior)
+	lead := laterLead
+	if round == 1 {
+		lead = firstLead
+	}
+	unused := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
+	head, result := "\n"+lead+"\n\n"+withNewline(said.Text)+"\n", ""
+	if !unused && len(said.Created) > 0 {
+		head += "It created these files: " + strings.Join(said.Created, ", ") + "\n\n"
+	}
+	if !unused {
+		head += buildLead + "\n\n"
+	}
 	for _, f := range prior {
 		// Problems of an unusable reply replace the findings of an earlier build, which the engine keeps until the next build and
 		// which the history already contains.
-		if unused && f.Source != check.SourceReply && !f.Advisory {
-			continue
+		if !unused || f.Source == check.SourceReply || f.Advisory {
+			result += withNewline(loop.FindingText(f))
 		}
-		b.WriteString(withNewline(loop.FindingText(f)))
 	}
-	head, result := roundHistory(round, said, prior), b.String()
 	p := prompt{Added: head + result, Replied: true}
 	if len(result) > 2*shortOutcome {
 		p.Short = head + excerpt.Middle(result, shortOutcome)
 	}
 	return p
-}
-
-// It is the fixed sentence and the reply, an unusable one as it was (ruling C1).
-func roundHistory(round int, said exchange, prior []check.Finding) string {
-	lead := laterLead
-	if round == 1 {
-		lead = firstLead
-	}
-	text := "\n" + lead + "\n\n" + withNewline(said.Text) + "\n"
-	if wasUnusable(prior) {
-		return text
-	}
-	if len(said.Created) > 0 {
-		text += "It created these files: " + strings.Join(said.Created, ", ") + "\n\n"
-	}
-	return text + buildLead + "\n\n"
 }
 
 // When the additions before the last exceed a limit they are shortened all at once, so that providers seldom have to read them
@@ -304,10 +297,6 @@ func onlyNewest(texts []string, rounds []prompt, said []exchange) {
 			}
 		}
 	}
-}
-
-func wasUnusable(prior []check.Finding) bool {
-	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
 }
 
 func withNewline(text string) string {

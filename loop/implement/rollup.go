@@ -62,8 +62,3 @@ func Own(path string) bool {
 	}
 	return strings.HasPrefix(path, LogsName+"/")
 }
-
-// Such a header of [Rollup] states why there are no contents.
-func isOmitted(path string) bool {
-	return strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to "))
-}

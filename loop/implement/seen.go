@@ -179,7 +179,7 @@ func headerPath(line string) (string, bool) {
 			return "", false
 		}
 	}
-	if isOmitted(path) {
+	if strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to ")) {
 		return "", false
 	}
 	cleaned, err := treepath.Clean(strings.TrimSpace(path))

@@ -83,20 +83,6 @@ func leastP(samples int) float64 {
 	return p
 }
 
-// minGain returns the smallest gain, as a part.
-func minGain(v config.Values) float64 {
-	percent, _ := parseNumber(strings.TrimSuffix(config.MinGain.In(v), "%")) // the setting's rule accepts nothing else
-	return percent / 100
-}
-
-// target returns the number that the user wants to reach; nil if there is none.
-func target(v config.Values) *float64 {
-	if number, ok := parseNumber(config.Target.In(v)); ok {
-		return &number
-	}
-	return nil
-}
-
 // name returns the name of the number that decides, and whether lower is better.
 func (v *invocation) name() (name string, lower bool) {
 	if name = config.Lower.In(v.Values); name != "" {
@@ -110,7 +96,14 @@ func (v *invocation) tools(s loop.Session, set *loop.Toolset) ([]tool.Tool, erro
 	set.Always = []string{config.Metric.In(v.Values)}
 	if hidden := judge.Scripts(config.Confirm.In(v.Values)); len(hidden) > 0 {
 		s.Guard().Hide(hidden)
-		set.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
+		var paths []string
+		for _, p := range hidden {
+			file := filepath.Join(s.Root(), filepath.FromSlash(strings.TrimPrefix(p, "**/")))
+			if _, err := os.Lstat(file); err == nil {
+				paths = append(paths, file)
+			}
+		}
+		set.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: paths})
 	}
 	return nil, nil
 }
@@ -122,10 +115,14 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, metric, confirm}, "\n")), true
 	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(metric), judge.Scripts(confirm), judge.Scripts(v.Check))
 	r.Words = func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first }
+	gain, _ := parseNumber(strings.TrimSuffix(config.MinGain.In(v.Values), "%")) // the setting's rule accepts nothing else
 	m := meter{session: s, run: r, line: metric, confirm: confirm, profile: config.Profile.In(v.Values),
-		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact, gain: minGain(v.Values)}
+		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact, gain: gain / 100}
 	m.name, m.lower = v.name()
-	r.Metric = &hone.Metric{First: m.first, Compare: m.compare, Target: target(v.Values)}
+	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
+	if number, ok := parseNumber(config.Target.In(v.Values)); ok {
+		r.Metric.Target = &number
+	}
 	built.Round = func(ctx context.Context, r *hone.Run, found []check.Finding) ([]check.Finding, error) {
 		found, err := round(ctx, r, found)
 		if hone.OutOfBudget(err) {
@@ -135,17 +132,6 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	}
 	built.Summary = func(end hone.End) string { return summaryText(r, end) }
 	return built, err
-}
-
-// existing returns the absolute paths of patterns that name files from the root.
-func existing(root string, patterns []string) (paths []string) {
-	for _, p := range patterns {
-		file := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(p, "**/")))
-		if _, err := os.Lstat(file); err == nil {
-			paths = append(paths, file)
-		}
-	}
-	return paths
 }
 
 // summaryText returns what the run has gained, and what that has cost.

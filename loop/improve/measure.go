@@ -1,6 +1,7 @@
 package improve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,9 @@ func (m meter) output(ctx context.Context, c hone.Copies, best bool, line, what 
 	case got.TimedOut:
 		err = noScore{fmt.Errorf("%s did not end within %s", what, render.Duration(m.timeout))}
 	case got.Exit != 0:
-		err = noScore{errors.New(strings.TrimSuffix(fmt.Sprintf("%s ended with status %d: %s", what, got.Exit, render.Cut(render.Line(m.redact(lastLine(got.Stdout, got.Stderr))), 200)), ": "))}
+		said := strings.TrimSpace(cmp.Or(strings.TrimSpace(string(got.Stderr)), string(got.Stdout)))
+		said = render.Cut(render.Line(m.redact(said[strings.LastIndexByte(said, '\n')+1:])), 200)
+		err = noScore{errors.New(strings.TrimSuffix(fmt.Sprintf("%s ended with status %d: %s", what, got.Exit, said), ": "))}
 	}
 	return got, err
 }
@@ -300,15 +303,6 @@ func others(name string, samples []values) map[string]float64 {
 		shown[other] = history.Median(numbers)
 	}
 	return shown
-}
-
-// lastLine returns the last line of an output that is not empty, of the second one first.
-func lastLine(stdout, stderr []byte) string {
-	text := strings.TrimSpace(string(stderr))
-	if text == "" {
-		text = strings.TrimSpace(string(stdout))
-	}
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // lastCPU returns the processor that measures; empty if hone cannot choose one.

@@ -14,7 +14,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/internal/excerpt"
-	"hone/loop/phase/devserver"
 )
 
 // It returns what the failed health check printed, also if the budget does not pay for another attempt.
@@ -61,7 +60,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
 		later := l.laterLogs("lint.log", "health.log")
-		for _, name := range slices.Concat([]string{lintLog, devserver.Log}, later, l.laterLogs(path.Base(devserver.Log))) {
+		for _, name := range slices.Concat([]string{lintLog, devLog}, later, l.laterLogs(path.Base(devLog))) {
 			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
@@ -70,7 +69,7 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if err != nil {
 			return health{}, err
 		}
-		if line := devserver.UnwritableLog(said.Output); line != "" && said.Exit != 0 {
+		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
 		own, err := readLogs(dir, lintLog)
@@ -122,7 +121,7 @@ func (l Loop) laterLogs(names ...string) (logs []string) {
 // The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
 func noLog(why string) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: "the health check could not write its log: " + why, Next: hone.Next{Verb: hone.Resume,
-		First: "change health_check in " + devserver.Config + " so that it writes its log to " + Results + "/ or " + LogDir + "/"}}
+		First: "change health_check in " + HooksName + " so that it writes its log to " + Results + "/ or " + LogDir + "/"}}
 }
 
 // maxLog limits how much of a log is read, and maxExcerpt how much of it a report

@@ -18,7 +18,6 @@ import (
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/loop/phase"
-	"hone/loop/phase/devserver"
 	"hone/model"
 )
 
@@ -127,13 +126,13 @@ func summarise(t testing.TB, dir string) {
 	for _, name := range []string{"dev.log", "dev.pid", "resets", "stops"} {
 		must(0, os.RemoveAll(filepath.Join(dir, phase.Results, name)))
 	}
-	config, port := read(dir, devserver.Config), portOf(dir)
+	config, port := read(dir, phase.HooksName), portOf(dir)
 	// The folder first: its name can hold the port.
 	config = strings.ReplaceAll(strings.ReplaceAll(config, dir, "DIR"), port, "PORT")
 	files(t, dir, map[string]string{
-		"commits":        commits(t, dir, phase.Src) + commits(t, dir, phase.Tests),
-		"outside":        fmt.Sprint(count(t, dir, "outside", "")),
-		devserver.Config: config,
+		"commits":       commits(t, dir, phase.Src) + commits(t, dir, phase.Tests),
+		"outside":       fmt.Sprint(count(t, dir, "outside", "")),
+		phase.HooksName: config,
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"hone/check"
 	"hone/internal/render"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 )
 
 // Finish records in both repositories that a phase has passed. It does nothing for
@@ -44,14 +43,33 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		if last, ok, err := hone.Last[suiteRun](r, stepSuite); err == nil && ok && last.Absent {
 			by = " by the verifier's report alone"
 		}
-		return fmt.Sprintf("✓ Phase %d passed%s\n%s", l.Phase, by, l.unseenSummary(r))
+		text := fmt.Sprintf("✓ Phase %d passed%s\n", l.Phase, by)
+		due, err := l.dueItems(r)
+		names, other := l.unseen(r, due)
+		if err == nil && other == nil && len(names) > 0 {
+			text += "hone did not see these points fail; review their tests:\n"
+			for _, name := range names {
+				text += "  " + render.Line(name) + "\n"
+			}
+		}
+		return text
 	}
 	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
 		return ""
 	}
 	var b strings.Builder
 	contracts, logs := fromSource(end.Findings, sourceContract), append(fromSource(end.Findings, sourceHealth), fromSource(end.Findings, sourceServer)...)
-	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(files(contracts, logs), ", "))
+	var see []string
+	if len(contracts) > 0 {
+		see = []string{failedPath}
+	}
+	for _, f := range logs {
+		see = append(see, logName(f.Source))
+	}
+	if see == nil {
+		see = []string{"what the check printed"}
+	}
+	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(see, ", "))
 	for _, f := range contracts {
 		fmt.Fprintf(&b, "\n%s\n", render.Escape(strings.TrimSpace(f.Text)))
 	}
@@ -72,44 +90,11 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	return b.String()
 }
 
-// The user should look at these tests first, as the last suite of the run has them.
-func (l Loop) unseenSummary(r *hone.Run) string {
-	due, err := l.dueItems(r)
-	if err != nil {
-		return ""
-	}
-	names, err := l.unseen(r, due)
-	if err != nil || len(names) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("hone did not see these points fail; review their tests:\n")
-	for _, name := range names {
-		fmt.Fprintf(&b, "  %s\n", render.Line(name))
-	}
-	return b.String()
-}
-
 func logName(source string) string {
 	if source == sourceServer {
-		return devserver.Log
+		return devLog
 	}
 	return lintLog
-}
-
-// They say what a phase is stuck on.
-func files(contracts, logs []check.Finding) []string {
-	var names []string
-	if len(contracts) > 0 {
-		names = append(names, failedPath)
-	}
-	for _, f := range logs {
-		names = append(names, logName(f.Source))
-	}
-	if len(names) == 0 {
-		names = []string{"what the check printed"}
-	}
-	return names
 }
 
 func tail(text string, lines int) string {

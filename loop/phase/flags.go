@@ -35,9 +35,28 @@ func phaseArgs(args []string) error {
 // Split returns one run for each phase that the command line names, in their order.
 // "all" leaves out the phases that have passed. With --list it prints the
 // specifications as hone reads them, and returns no run.
-func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, error) {
-	runs, err := v.split(ctx, in)
-	return runs, wrongSpecs(err)
+func (v *invocation) Split(ctx context.Context, in *loop.Input) (runs [][]string, err error) {
+	if err := project(in.Root); err != nil {
+		return nil, err
+	}
+	all := in.Args[0] == allPhases
+	numbers := numbersOf(in.Args)
+	if config.List.Given(in.Flags) {
+		return nil, wrongSpecs(list(in, numbers[len(numbers)-1]))
+	}
+	if all {
+		numbers, err = notPassed(ctx, in)
+	}
+	for _, n := range numbers {
+		if _, missing := spec.Read(in.Root, n); err == nil {
+			err = missing
+		}
+		runs = append(runs, []string{strconv.Itoa(n)})
+	}
+	if err != nil {
+		return nil, wrongSpecs(err)
+	}
+	return runs, nil
 }
 
 func wrongSpecs(err error) error {
@@ -51,25 +70,7 @@ func wrongSpecs(err error) error {
 	return loop.Usage(wrong.Why, "hone init phase writes an example")
 }
 
-func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, error) {
-	if err := project(in.Root); err != nil {
-		return nil, err
-	}
-	if config.List.Given(in.Flags) {
-		return nil, list(in)
-	}
-	if in.Args[0] == allPhases {
-		return notPassed(ctx, in)
-	}
-	numbers := numbersOf(in.Args)
-	for _, n := range numbers {
-		if _, err := spec.Read(in.Root, n); err != nil {
-			return nil, err
-		}
-	}
-	return runsOf(numbers), nil
-}
-
+// "all" is 0.
 func numbersOf(args []string) []int {
 	var numbers []int
 	for _, arg := range args {
@@ -80,15 +81,7 @@ func numbersOf(args []string) []int {
 	return slices.Compact(numbers)
 }
 
-func runsOf(numbers []int) [][]string {
-	var runs [][]string
-	for _, n := range numbers {
-		runs = append(runs, []string{strconv.Itoa(n)})
-	}
-	return runs
-}
-
-func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
+func notPassed(ctx context.Context, in *loop.Input) (numbers []int, err error) {
 	specs, err := spec.Read(in.Root, 0)
 	if err != nil {
 		return nil, err
@@ -98,7 +91,6 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 		return nil, err
 	}
 	var passed []string
-	var numbers []int
 	for _, s := range specs {
 		ok, err := HasPassed(ctx, g, in.Root, s.Number)
 		if err != nil {
@@ -114,17 +106,13 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 		in.Note(fmt.Sprintf("already passed by these specifications: phase %s; hone phase N runs one again", strings.Join(passed, ", ")))
 	}
 	if len(numbers) == 0 {
-		_, err := fmt.Fprintln(in.Out, "next: write the specification of the next phase; all existing ones have passed")
-		return nil, err
+		_, err = fmt.Fprintln(in.Out, "next: write the specification of the next phase; all existing ones have passed")
 	}
-	return runsOf(numbers), nil
+	return numbers, err
 }
 
-func list(in *loop.Input) error {
-	last := 0
-	if in.Args[0] != allPhases {
-		last = slices.Max(numbersOf(in.Args))
-	}
+// last is 0 for all phases.
+func list(in *loop.Input, last int) error {
 	specs, err := spec.Read(in.Root, last)
 	if err != nil {
 		return err

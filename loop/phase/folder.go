@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"hone"
@@ -25,6 +26,7 @@ import (
 // within it keeps its own paths. dir is the absolute path of the role's directory.
 func inFolder(tools []tool.Tool, dir string) []tool.Tool {
 	inside := make([]tool.Tool, len(tools))
+	misses := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(dir)) + ".*No such file or directory")
 	for i, t := range tools {
 		run := t.Run
 		t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
@@ -37,7 +39,7 @@ func inFolder(tools []tool.Tool, dir string) []tool.Tool {
 				return run(ctx, in)
 			}
 			got, err := run(ctx, in)
-			if missesFolder(got.Text, name) {
+			if misses.MatchString(got.Text) {
 				got.Text += fmt.Sprintf("\n[The working directory is %s/ itself: in a command, write NAME, not %[1]s/NAME.]\n", name)
 			}
 			return got, err
@@ -45,15 +47,6 @@ func inFolder(tools []tool.Tool, dir string) []tool.Tool {
 		inside[i] = t
 	}
 	return inside
-}
-
-func missesFolder(output, name string) bool {
-	for line := range strings.Lines(output) {
-		if strings.Contains(line, "No such file or directory") && strings.Contains(line, name) {
-			return true
-		}
-	}
-	return false
 }
 
 func withoutFolder(args json.RawMessage, name string) json.RawMessage {

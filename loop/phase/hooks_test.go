@@ -15,7 +15,6 @@ import (
 	"hone"
 	"hone/journal"
 	"hone/loop/phase"
-	"hone/loop/phase/devserver"
 	"hone/sandbox"
 )
 
@@ -69,7 +68,7 @@ func TestNoConfig(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
 	m := script(suite())
-	gone := func(l *phase.Loop, _ *hone.Run) { must(0, os.Remove(filepath.Join(dir, devserver.Config))) }
+	gone := func(l *phase.Loop, _ *hone.Run) { must(0, os.Remove(filepath.Join(dir, phase.HooksName))) }
 	end := process{model: m, set: gone}.live(t, dir)
 	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "there is no abl.config.sh") || len(m.asked) > 0 {
 		t.Fatalf("%+v", end)
@@ -301,12 +300,12 @@ func TestInterruptBeforeAHook(t *testing.T) {
 
 // interrupted is a Runner whose run is interrupted as soon as it has started a shell.
 type interrupted struct {
-	devserver.Runner
+	phase.HookRunner
 	interrupt func()
 }
 
 func (i interrupted) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
-	running, err := i.Runner.Start(ctx, c)
+	running, err := i.HookRunner.Start(ctx, c)
 	i.interrupt()
 	if err == nil {
 		<-running.Done()

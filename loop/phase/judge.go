@@ -136,20 +136,17 @@ func verdictOf(due []spec.Item, run suiteRun) (failed []failedSpec, broken []str
 func doubts(failed []failedSpec, broken []string, prior []check.Finding) (why []string) {
 	why = slices.Clone(broken)
 	for _, f := range failed {
+		again := slices.ContainsFunc(prior, func(p check.Finding) bool {
+			return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.Spec+"\n")
+		})
 		switch {
 		case f.missingDiagnostics() != "":
 			why = append(why, f.missingDiagnostics())
-		case f.isIn(prior):
+		case again:
 			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.Spec, f.Input, f.Observed))
 		}
 	}
 	return why
-}
-
-func (f failedSpec) isIn(prior []check.Finding) bool {
-	return slices.ContainsFunc(prior, func(p check.Finding) bool {
-		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.Spec+"\n")
-	})
 }
 
 // left are other entries that the suite left in a failed_specs.md below tests/.

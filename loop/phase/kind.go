@@ -20,7 +20,6 @@ import (
 	"hone/internal/git"
 	"hone/internal/lazyregexp"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace/secret"
@@ -40,8 +39,13 @@ func Kind() loop.Kind {
 			}
 			return words
 		},
-		Agents:   true,
-		Programs: programs,
+		Agents: true,
+		Programs: func(root string) ([]string, error) {
+			if _, err := os.Lstat(filepath.Join(root, HooksName)); err != nil {
+				return nil, nil
+			}
+			return []string{HooksName + " (health_check, start_dev, reset_state, map_deps)"}, nil
+		},
 		New:      func() loop.Loop { return &invocation{} },
 		Starters: starterFiles,
 	}
@@ -86,21 +90,6 @@ func (v *invocation) isLog(name string) bool {
 
 // namesLogs matches a line of abl.config.sh that writes into a directory of logs of ABL's later layouts.
 var namesLogs = lazyregexp.New(`(?m)^[^#\n]*?(\.abl/)?(?:\blogs/|mkdir\b[^\n]*?(\.abl/)?\blogs\b)`)
-
-func hookLogs(hooks []byte) (dirs []string) {
-	for _, m := range namesLogs.FindAllStringSubmatch(string(hooks), -1) {
-		dirs = append(dirs, m[1]+m[2]+LogDir)
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
-}
-
-func programs(root string) ([]string, error) {
-	if _, err := os.Lstat(filepath.Join(root, devserver.Config)); err != nil {
-		return nil, nil
-	}
-	return []string{devserver.Config + " (health_check, start_dev, reset_state, map_deps)"}, nil
-}
 
 func project(root string) error {
 	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(spec.Dir(root)))); err != nil {
@@ -153,7 +142,17 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	if err := v.complete(in.Root); err != nil || in.Preview {
 		return in.Limits(), err
 	}
-	return in.Limits(), v.ready(ctx, in)
+	// A phase that has passed is paid for again.
+	if g, err := git.Find(in.Root); err == nil {
+		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
+			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
+		}
+	}
+	first := spec.Dir(in.Root) + "/phase1.md"
+	if text, _, err := in.Tree.Read(first); err == nil {
+		return in.Limits(), loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
+	}
+	return in.Limits(), nil // a phase that is there without the first
 }
 
 // It fails before anything is written.
@@ -165,35 +164,23 @@ func (v *invocation) complete(root string) error {
 	if own := specs[len(specs)-1]; len(own.Items) == 0 {
 		return noContract(own.Path)
 	}
-	hooks, err := artifact.Input(filepath.Join(root, devserver.Config))
-	v.HookLogs = hookLogs(hooks)
-	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
+	hooks, err := artifact.Input(filepath.Join(root, HooksName))
+	for _, m := range namesLogs.FindAllStringSubmatch(string(hooks), -1) {
+		v.HookLogs = append(v.HookLogs, m[1]+m[2]+LogDir)
+	}
+	slices.Sort(v.HookLogs)
+	v.HookLogs = slices.Compact(v.HookLogs)
+	if info, statErr := os.Stat(filepath.Join(root, HooksName)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		hint := "hone init phase, or name the project's directory with --dir"
 		if _, err := os.Stat(filepath.Join(root, ".abl", "abl.config.yaml")); err == nil {
 			hint = "hone init phase writes one with the hooks to fill in: the commands of .abl/abl.config.yaml go there, those of verifier_commands as [phase] verifier-commands names them"
 		}
-		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", hint)
+		return loop.Usage("there is no "+HooksName+" in "+root+", which defines how the project is checked and started", hint)
 	}
 	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
 		return loop.Usage("--base-url is one address, but the two roles use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
 	}
 	return nil
-}
-
-// It fails if the starter's specification was not edited, and notes that a phase has
-// passed already, because it is paid for again.
-func (v *invocation) ready(ctx context.Context, in *loop.Input) error {
-	if g, err := git.Find(in.Root); err == nil {
-		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
-			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
-		}
-	}
-	first := spec.Dir(in.Root) + "/phase1.md"
-	text, _, err := in.Tree.Read(first)
-	if err != nil {
-		return nil // a phase that is there without the first
-	}
-	return loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
 }
 
 // Build puts roles, walls, server and hooks together.
@@ -202,7 +189,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err != nil {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}
-	server, err := devserver.New(v.devURL())
+	server, err := NewServer(v.devURL())
 	if err != nil {
 		return built, loop.UsageOf(err, "--dev-url http://localhost:3000")
 	}
@@ -212,7 +199,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
 	l.Suite = walls.verifier
-	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(v.Values)}
+	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(v.Values)}
 	for _, one := range []struct {
 		role  *hone.Role
 		model *loop.Model
@@ -236,7 +223,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		one.role.Tools = inFolder(tools, filepath.Join(s.Root(), one.role.Dir))
 	}
 	if names := config.VerifierCommands.In(v.Values); len(names) > 0 {
-		l.Verifier.Tools = append(l.Verifier.Tools, l.commandTool(names, devserver.Hooks{Runner: walls.commands, Dir: s.Root(), Time: l.Hooks.Time}))
+		l.Verifier.Tools = append(l.Verifier.Tools, l.commandTool(names, Hooks{Runner: walls.commands, Dir: s.Root(), Time: l.Hooks.Time}))
 	}
 	s.SetCheck(walls.hooks, s.Check)
 	return loop.Built{
@@ -267,15 +254,24 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 
 // All are of the same kind as the builder's.
-func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
+func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
+			open := "you could yourself"
 			if grade.Level != sandbox.LevelOpen {
-				r.Reach = v.canChange
+				// The commands of a role and the hooks are behind walls.
+				r.Reach = func(file string) bool {
+					top, _, _ := strings.Cut(file, "/")
+					return top == Src || top == Tests || v.isLog(file)
+				}
+				open = "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 			}
-			return nil, noteWeak(r, grade)
+			if grade.Level == sandbox.LevelHidden {
+				return nil, nil
+			}
+			return nil, r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", grade.Wall, open))
 		}})
 	logs, net := []string{at(Results)}, config.HookNet.In(v.Values)
 	for _, dir := range v.HookLogs {
@@ -283,7 +279,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	}
 	hooks := loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
 		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
-		Write: logs, Read: append([]string{at(devserver.Config)}, v.HookRead...)}
+		Write: logs, Read: append([]string{at(HooksName)}, v.HookRead...)}
 	commands := hooks
 	commands.Root, commands.Write, commands.Hide, commands.Later = at(Tests), nil, []string{at(Results)}, true
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
@@ -295,23 +291,6 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: s.Walls(hooks), commands: s.Walls(commands), writer: s.Walls(writer), verifier: s.Walls(verifier)}
-}
-
-// The commands of a role and the hooks are behind walls.
-func (v *invocation) canChange(file string) bool {
-	top, _, _ := strings.Cut(file, "/")
-	return top == Src || top == Tests || v.isLog(file)
-}
-
-func noteWeak(r *hone.Run, g sandbox.Grade) error {
-	open := "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
-	switch g.Level {
-	case sandbox.LevelHidden:
-		return nil
-	case sandbox.LevelOpen:
-		open = "you could yourself"
-	}
-	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
 }
 
 // written returns the numbers of the phases that have a specification and are not among

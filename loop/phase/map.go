@@ -77,7 +77,10 @@ func (m *mapper) draw(dir string, entries []fs.DirEntry, lead string, depth int)
 		name, text := path.Join(dir, e.Name()), lead+branch+mapName(e.Name())
 		if !e.IsDir() {
 			m.files++
-			m.out.WriteString(text + m.target(name, e) + "\n")
+			if target, err := m.root.Readlink(name); err == nil {
+				text += " -> " + mapName(target)
+			}
+			m.out.WriteString(text + "\n")
 			continue
 		}
 		m.folders++
@@ -101,21 +104,17 @@ func mapName(name string) string {
 	return strings.ReplaceAll(render.Line(name), "\t", `\t`)
 }
 
-// It has the form of the program tree.
-func (m *mapper) target(name string, e fs.DirEntry) string {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return ""
-	}
-	target, err := m.root.Readlink(name)
-	if err != nil {
-		return " -> [cannot be read]"
-	}
-	return " -> " + mapName(target)
-}
-
 func (m *mapper) read(dir string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(m.root.FS(), dir)
-	shown := slices.DeleteFunc(all, func(e fs.DirEntry) bool { return m.unshown(dir, e) })
+	shown := slices.DeleteFunc(all, func(e fs.DirEntry) bool {
+		name := e.Name()
+		made := strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__"
+		for _, tag := range []string{"CACHEDIR.TAG", "pyvenv.cfg"} {
+			info, err := m.root.Lstat(path.Join(dir, name, tag))
+			made = made || e.IsDir() && err == nil && info.Mode().IsRegular()
+		}
+		return made
+	})
 	slices.SortStableFunc(shown, func(a, b fs.DirEntry) int {
 		switch {
 		case a.IsDir() == b.IsDir():
@@ -126,17 +125,4 @@ func (m *mapper) read(dir string) ([]fs.DirEntry, error) {
 		return 1
 	})
 	return shown, err
-}
-
-func (m *mapper) unshown(dir string, e fs.DirEntry) bool {
-	name := e.Name()
-	if strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" {
-		return true
-	}
-	for _, tag := range []string{"CACHEDIR.TAG", "pyvenv.cfg"} {
-		if info, err := m.root.Lstat(path.Join(dir, name, tag)); e.IsDir() && err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
 }

@@ -8,7 +8,7 @@
 // verification the builder gets the contents of failed_specs.md and nothing else, and
 // of the code the verifier gets nothing. The walls around their
 // tools, agents and hooks, which the caller builds, keep them from finding out more;
-// see [devserver.Hooks] and [devserver.Server].
+// see [Hooks] and [Server].
 //
 // After a build hone runs the suite, tests/run, which prints one TAP point for each contract and was seen to fail
 // against servers that keep hardly any contract (ruling A14). If that finds nothing, the verifier has a session: it
@@ -30,7 +30,6 @@ import (
 	"hone/check"
 	"hone/internal/git"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace"
@@ -75,10 +74,10 @@ type Loop struct {
 	// HealthAttempts limits the builder's attempts to satisfy the health check within a
 	// round; 0 means 1 (ruling A3).
 	HealthAttempts int
-	Hooks          devserver.Hooks
+	Hooks          Hooks
 	// Logs are the directories that the hooks write into beside Results, as those of ABL's later layouts.
 	Logs   []string
-	Server *devserver.Server
+	Server *Server
 	Git    *git.Git
 	// Guard finds secrets; nil withholds nothing.
 	Guard *secret.Guard
@@ -88,7 +87,7 @@ type Loop struct {
 // a role already accept only paths in its own directory; these rules are a second
 // safeguard.
 func (l Loop) Rules() workspace.Rules {
-	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", ".abl/**", "prompts/**", Results + "/**", LogDir + "/**"}}
+	return workspace.Rules{Guard: l.Guard, Immutable: []string{HooksName, MapName, "Makefile", projectName, "specs/**", ".abl/**", "prompts/**", Results + "/**", LogDir + "/**"}}
 }
 
 // Own reports whether a file is one that the loop or a hook writes for the user.

@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 
 	"hone/loop"
-	"hone/loop/phase/devserver"
 )
 
 // unmapped takes the place of the dependencies in a preview.
-const unmapped = "(in a run, the output of the hook map_deps in " + devserver.Config + "; a preview does not run it)"
+const unmapped = "(in a run, the output of the hook map_deps in " + HooksName + "; a preview does not run it)"
 
 // Preview composes the first prompt of a role for the project in a directory: of the
 // builder if role is "builder", else of the verifier. It runs no hook, and sends and

@@ -27,7 +27,6 @@ import (
 	"hone/internal/waittest"
 	"hone/journal"
 	"hone/loop/phase"
-	"hone/loop/phase/devserver"
 	"hone/model"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -161,7 +160,7 @@ func project(t testing.TB, dir string, h hooks, more map[string]string) {
 	}
 	b.WriteString("esac\n")
 	files(t, dir, map[string]string{
-		devserver.Config:      b.String(),
+		phase.HooksName:       b.String(),
 		"project.md":          "A server that answers.\n",
 		"specs/phase1.md":     "## Phase 1: Greeting\n\n### Contracts\nGET / → 200 {hello}\n",
 		"specs/phase2.md":     "## Phase 2: Leave\n\n### Contracts\nGET /bye → 200 {bye}\n",
@@ -186,7 +185,7 @@ func files(t testing.TB, dir string, contents map[string]string) {
 
 // portOf is the port of a project's server.
 func portOf(dir string) string {
-	_, rest, _ := strings.Cut(string(must(os.ReadFile(filepath.Join(dir, devserver.Config)))), "# port ")
+	_, rest, _ := strings.Cut(string(must(os.ReadFile(filepath.Join(dir, phase.HooksName)))), "# port ")
 	port, _, _ := strings.Cut(rest, "\n")
 	return port
 }
@@ -217,14 +216,14 @@ func (p process) live(t testing.TB, dir string) lived {
 	if err := phase.Prepare(ctx, g, dir); err != nil {
 		t.Fatal(err)
 	}
-	l := phase.Loop{Phase: 2, Git: g, Server: must(devserver.New("http://localhost:" + portOf(dir)))}
+	l := phase.Loop{Phase: 2, Git: g, Server: must(phase.NewServer("http://localhost:" + portOf(dir)))}
 	walls := p.walls(t, dir, l.Server)
 	defer func() {
 		for _, w := range walls {
 			_ = w.Close()
 		}
 	}()
-	l.Hooks = devserver.Hooks{Runner: walls[2], Dir: dir}
+	l.Hooks = phase.Hooks{Runner: walls[2], Dir: dir}
 	var run *hone.Run
 	end := crashtest.RunProcess(t, dir, nil, p.observe, func(r *hone.Run) hone.Round {
 		run = r
@@ -273,7 +272,7 @@ func (e enclosed) Start(ctx context.Context, c sandbox.Command) (*sandbox.Runnin
 }
 
 // walls are those of the builder, the verifier and the hooks.
-func (p process) walls(t testing.TB, dir string, server *devserver.Server) (all []enclosed) {
+func (p process) walls(t testing.TB, dir string, server *phase.Server) (all []enclosed) {
 	t.Helper()
 	kind := p.wall
 	if kind == "" {
@@ -284,7 +283,7 @@ func (p process) walls(t testing.TB, dir string, server *devserver.Server) (all 
 	for _, policy := range []sandbox.Policy{
 		{Write: []string{src}},
 		{Write: []string{tests}, Hide: []string{results}, Doors: []sandbox.Door{server.Door(kind != sandbox.NoWall && kind != sandbox.Landlock)}},
-		{Write: []string{src, results}, Read: []string{filepath.Join(dir, devserver.Config)}},
+		{Write: []string{src, results}, Read: []string{filepath.Join(dir, phase.HooksName)}},
 	} {
 		policy.Wall, policy.Read = kind, append(append(policy.Read, workshop.System()...), binary())
 		w, err := wall.Build(context.Background(), policy)

@@ -16,7 +16,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/model"
 )
@@ -237,7 +236,7 @@ func (l Loop) reports(e assignment, prior []check.Finding) []part {
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},
-			part{path.Base(devserver.Log) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
+			part{path.Base(devLog) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
 			part{"what the project's check reported", strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n")})
 	}
 	folder := l.role(e).Dir + "/"

@@ -48,7 +48,16 @@ type suiteRun struct {
 
 // It runs behind the verifier's walls.
 func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
-	if why := notExecutable(dir); why != "" {
+	why := ""
+	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(suitePath)))
+	if wrong := artifact.Check(dir, suitePath); wrong != nil {
+		why = wrong.Error()
+	} else if err != nil {
+		why = "there is no " + suitePath
+	} else if info.Mode()&0o100 == 0 {
+		why = suitePath + " is not executable: chmod +x run"
+	}
+	if why != "" {
 		return suiteRun{Broken: why, Report: history.Report{Said: why}}, nil
 	}
 	limit := cmp.Or(l.Hooks.Time, suiteTime)
@@ -84,19 +93,6 @@ func filepathIn(r *hone.Run, name string) string {
 func hasSuite(r *hone.Run) bool {
 	_, err := os.Lstat(filepathIn(r, suitePath))
 	return err == nil
-}
-
-func notExecutable(dir string) string {
-	if err := artifact.Check(dir, suitePath); err != nil {
-		return err.Error()
-	}
-	switch info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(suitePath))); {
-	case err != nil:
-		return "there is no " + suitePath
-	case info.Mode()&0o100 == 0:
-		return suitePath + " is not executable: chmod +x run"
-	}
-	return ""
 }
 
 // stepSuite is the step in which the suite runs against the server.

@@ -36,7 +36,7 @@ func TestPhaseErrors(t *testing.T) {
 		"turns = '9'":               "turns: it is not a whole number; write a whole number greater than 0",
 		"max-tool-calls = -1":       "max-tool-calls: -1 is too small; write a whole number greater than 0",
 		"hook_read = ['']":          "hook_read: an empty string is not allowed; write some text, or remove it",
-		"hook_env = ['A=secret']":   "hook_env: \"A\" is not only the name of a variable; write names without values, such as \"DATABASE_URL\"",
+		"hook_env = ['A=secret']":   "hook_env: it is not only the name of a variable; write names without values, such as \"DATABASE_URL\"",
 		"hook_net = 'yes'":          "hook_net: it is not a boolean; write true or false, without quotes",
 		"hook-timeout = 5":          "hook-timeout: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\"",
 

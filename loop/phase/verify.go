@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"hone"
@@ -17,9 +18,7 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/loop"
-	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
-	"hone/tool"
 )
 
 // verification is what the suite and the verifier say of the server (ruling A16).
@@ -72,7 +71,15 @@ func (l Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prio
 	if len(v.found) > 0 && doubts == nil {
 		return v, nil
 	}
-	report, err := l.attack(ctx, r, len(due), append(run.remarks(doubts), prior...))
+	var seen []check.Finding // what hone saw of the suite, for the verifier
+	switch {
+	case run.Absent:
+	case doubts == nil:
+		seen = []check.Finding{{Source: sourceSuite, Text: "hone has just run it: every point passed. Look for what it misses."}}
+	default:
+		seen = []check.Finding{{Source: sourceSuite, Text: "- " + strings.Join(doubts, "\n- ")}}
+	}
+	report, err := l.attack(ctx, r, len(due), append(seen, prior...))
 	if v.down, v.unproved = report.down, report.unproved; err != nil || v.down != "" || v.unproved != "" {
 		return v, err
 	}
@@ -91,17 +98,6 @@ func (l Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prio
 	}
 	v.found = append(report.findings(), contractFindings(failed, run.Left)...)
 	return v, nil
-}
-
-// remarks tell the verifier what hone saw of the suite before its session.
-func (s suiteRun) remarks(doubts []string) []check.Finding {
-	switch {
-	case s.Absent:
-		return nil
-	case doubts == nil:
-		return []check.Finding{{Source: sourceSuite, Text: "hone has just run it: every point passed. Look for what it misses."}}
-	}
-	return []check.Finding{{Source: sourceSuite, Text: "- " + strings.Join(doubts, "\n- ")}}
 }
 
 // In a resumed run it returns nil, and what was tried is tried again.
@@ -133,7 +129,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 	}
 	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, due)
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
+	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (started, error) {
 		up, err := server.Start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
@@ -172,6 +168,11 @@ func verdictText(by string, failures int) string {
 
 // Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it if there is no suite.
 func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) string {
+	commands := map[string]bool{}
+	for _, one := range l.Verifier.Tools {
+		commands[one.Name] = one.RunsCommands
+	}
+	ran := slices.ContainsFunc(talk.Calls, func(c hone.Called) bool { return commands[c.Name] && c.Refused == "" && c.Result.Exit != nil })
 	switch failures, _ := readFailed(got.Text); {
 	case got.Bad != "":
 		return "its verdict is unreadable: " + got.Bad
@@ -180,7 +181,7 @@ func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) str
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case refusedReport(talk) != "":
 		return "the verifier's report could not be written: " + refusedReport(talk)
-	case !l.Verifier.Agent && !ranCommand(talk, l.Verifier.Tools):
+	case !l.Verifier.Agent && !ran:
 		return "the verifier ran no command"
 	case reached == 0:
 		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
@@ -204,17 +205,6 @@ func refusedReport(talk hone.Conversation) (why string) {
 		}
 	}
 	return why
-}
-
-func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
-	for _, c := range talk.Calls {
-		for _, one := range tools {
-			if one.Name == c.Name && one.RunsCommands && c.Refused == "" && c.Result.Exit != nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (got report) findings() (found []check.Finding) {
@@ -306,13 +296,6 @@ func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found 
 	if err != nil {
 		return err
 	}
-	if err := l.recordVerdicts(ctx, r, due, failures); err != nil {
-		return err
-	}
-	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
-}
-
-func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, failures []check.Finding) error {
 	unseen, err := l.unseen(r, due)
 	if err != nil {
 		return err
@@ -334,7 +317,10 @@ func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, 
 			}
 		}
 	}
-	return loop.RecordVerified(ctx, r, all)
+	if err := loop.RecordVerified(ctx, r, all); err != nil {
+		return err
+	}
+	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 }
 
 // verified are the contracts and flows, without verdicts.

@@ -53,8 +53,12 @@ func splitPatch(patch string) []filePatch {
 	begin, at := 0, 0
 	for line := range strings.Lines(patch) {
 		if head, ok := strings.CutPrefix(line, "diff --git "); ok {
+			path := head[:(len(head)-1)/2] // head is "a/PATH b/PATH", where git may have quoted both
+			if unquoted, err := strconv.Unquote(path); err == nil {
+				path = unquoted
+			}
 			begin = at
-			files = append(files, filePatch{path: patchedPath(strings.TrimSuffix(head, "\n"))})
+			files = append(files, filePatch{path: strings.TrimPrefix(path, "a/")})
 		}
 		at += len(line)
 		if n := len(files); n > 0 {
@@ -62,15 +66,6 @@ func splitPatch(patch string) []filePatch {
 		}
 	}
 	return files
-}
-
-// head is "a/PATH b/PATH", where git may have quoted both.
-func patchedPath(head string) string {
-	half := head[:len(head)/2]
-	if unquoted, err := strconv.Unquote(half); err == nil {
-		half = unquoted
-	}
-	return strings.TrimPrefix(half, "a/")
 }
 
 func (d specDiff) write(b *strings.Builder) {

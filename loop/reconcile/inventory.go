@@ -13,11 +13,6 @@ type item struct {
 	Added bool `json:"added,omitempty"` // a specification that git does not track yet (ruling B4)
 }
 
-// They look the same in a prompt.
-func (a item) same(b item) bool {
-	return a.Digest == b.Digest && a.Note == b.Note && a.Added == b.Added
-}
-
 // specDirs returns the directories of specifications (rulings B12 and B14).
 func (l Loop) specDirs() []string {
 	if l.Scope == "" {
@@ -49,13 +44,16 @@ func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item,
 		if !l.within(e.Path) {
 			continue
 		}
-		it, ok := l.item(read, e)
+		f, ok := read.File(e)
+		if e.Path == l.Checker { // its source is not sent (ruling B2)
+			f, ok = render.File{Path: e.Path, Size: e.Size, Note: "contents omitted: this is the correctness checker"}, true
+		}
 		switch {
-		case !ok:
+		case !ok: // it no longer exists
 		case l.isSpec(e.Path):
-			specs = append(specs, it)
+			specs = append(specs, item{f, e.Untracked})
 		default:
-			rest = append(rest, it)
+			rest = append(rest, item{File: f})
 		}
 	}
 	return append(specs, rest...), nil
@@ -63,15 +61,6 @@ func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item,
 
 func (l Loop) within(path string) bool {
 	return l.Scope == "" || l.isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
-}
-
-// ok is false if the file no longer exists. The checker's source is not sent (ruling B2).
-func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
-	if e.Path == l.Checker {
-		return item{File: render.File{Path: e.Path, Size: e.Size, Note: "contents omitted: this is the correctness checker"}}, true
-	}
-	f, ok := read.File(e)
-	return item{File: f, Added: l.isSpec(e.Path) && e.Untracked}, ok
 }
 
 // It fails, before the files are read, if they are several times larger than the model's context.

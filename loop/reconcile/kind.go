@@ -26,19 +26,17 @@ var help string
 // Kind is what reconcile declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name: "reconcile", Help: loop.ReadHelp(help), Args: atMostOne,
-		Root:     root,
+		Name: "reconcile", Help: loop.ReadHelp(help), Root: root,
+		Args: func(args []string) error {
+			if len(args) > 1 {
+				return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; hone has no code database, and the check is a flag: --check "make test"`)
+			}
+			return nil
+		},
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
 		Starters: starterFiles,
 	}
-}
-
-func atMostOne(args []string) error {
-	if len(args) > 1 {
-		return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; hone has no code database, and the check is a flag: --check "make test"`)
-	}
-	return nil
 }
 
 func root(dir string) (string, error) {
@@ -109,7 +107,7 @@ func scope(in *loop.Input) (string, error) {
 	return rel, nil
 }
 
-// It fails if the starter's specification was not edited, and notes that "auto" does not apply to the checker.
+// It fails if the starter's specification was not edited or the checker cannot run, and notes that "auto" does not apply to the checker.
 func (v *invocation) ready(in *loop.Input) error {
 	const example = "specs/example.md"
 	if text, _, err := in.Tree.Read(example); err == nil {
@@ -117,32 +115,25 @@ func (v *invocation) ready(in *loop.Input) error {
 			return err
 		}
 	}
-	if err := v.checkChecker(in.Root); err != nil {
-		return err
-	}
-	if config.Wall.Given(in.Flags) == string(sandbox.Auto) && v.Checker != "" {
-		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
-	}
-	return nil
-}
-
-// Without the checker no round could end well.
-func (v *invocation) checkChecker(root string) error {
 	if v.Checker == "" {
 		return nil
 	}
-	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(v.Checker)))
+	// Without the checker no round could end well.
+	info, err := os.Stat(filepath.Join(in.Root, filepath.FromSlash(v.Checker)))
 	stop := &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("the correctness checker %s, which %s names, cannot run", v.Checker, config.BorkPath)}
 	switch {
 	case err != nil:
 		stop.Err, stop.Next.First = err, "write it, or correct its path"
+		return stop
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		stop.Why += ": it is not executable"
 		stop.Next.First = "chmod +x " + v.Checker
-	default:
-		return nil
+		return stop
 	}
-	return stop
+	if config.Wall.Given(in.Flags) == string(sandbox.Auto) {
+		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
+	}
+	return nil
 }
 
 // Build puts loop and checks together.
@@ -157,9 +148,6 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if repo == nil && !s.Replayed() {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a git repository",
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
-	}
-	if r.Round() == 0 && repo != nil && !s.Replayed() {
-		repo.PrepareDiff(context.Background())
 	}
 	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
 		return built, err
@@ -191,21 +179,17 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 	if v.Checker != "" {
 		runner, terminal := s.Unwalled(), s.IO().Terminal
 		if v.Walls.Named() {
-			runner, terminal = w.With(variables(s.IO().Environ)), nil
+			var names []string
+			for _, kv := range s.IO().Environ {
+				name, _, _ := strings.Cut(kv, "=")
+				names = append(names, name)
+			}
+			runner, terminal = w.With(names), nil
 		}
 		checks = append(checks, check.Bork(runner, check.BorkConfig{Checker: v.Checker, Stdin: terminal, Program: check.Program{
 			Dir: tree.Dir(), Env: s.IO().Environ, Timeout: config.CheckTimeout.In(v.Values), Redact: s.Guard().Redact, Live: s.IO().CheckOutput}}))
 	}
 	return check.All(append(checks, s.Check(tree, w))...)
-}
-
-func variables(environ []string) []string {
-	var names []string
-	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
-		names = append(names, name)
-	}
-	return names
 }
 
 // Preview returns the prompt of the first round.

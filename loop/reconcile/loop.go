@@ -158,8 +158,20 @@ const attemptLimit = 64 << 10
 // applied or for the user to decide (ruling G12).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
-	if done := appliedText(ch, verdicts); done != "" {
-		found = append(found, note("", "Your last answer "+done+"."))
+	var done []string // the model does not get its own answers again
+	for i, v := range verdicts {
+		switch {
+		case v.Ruling != workspace.Allow:
+		case ch.Edits[i].Delete:
+			done = append(done, "deleted "+render.Path(v.Path))
+		case v.Before.Exists():
+			done = append(done, "changed "+render.Path(v.Path))
+		default:
+			done = append(done, "created "+render.Path(v.Path))
+		}
+	}
+	if done != nil {
+		found = append(found, note("", "Your last answer "+strings.Join(done, ", ")+"."))
 	}
 	judged := slices.ContainsFunc(verdicts, func(v workspace.Verdict) bool { return v.Ruling != workspace.Deny && v.Ruling != workspace.Drop })
 	for i, v := range verdicts {
@@ -178,23 +190,6 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		}
 	}
 	return found
-}
-
-// The model does not get its own answers again.
-func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
-	var done []string
-	for i, v := range verdicts {
-		switch {
-		case v.Ruling != workspace.Allow:
-		case ch.Edits[i].Delete:
-			done = append(done, "deleted "+render.Path(v.Path))
-		case v.Before.Exists():
-			done = append(done, "changed "+render.Path(v.Path))
-		default:
-			done = append(done, "created "+render.Path(v.Path))
-		}
-	}
-	return strings.Join(done, ", ")
 }
 
 func words(text string) string {

@@ -107,11 +107,18 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if err != nil {
 			return prompt{}, err
 		}
-		base, ok := lastBase(past)
-		if ok {
-			base.Since, base.Now, ok = changesSince(base, items, diff)
+		var base prompt
+		anew := true
+		for _, p := range past {
+			if p.Anew {
+				base, anew = p, false
+			}
 		}
-		if !ok {
+		if !anew {
+			base.Anew, base.Warnings = false, nil
+			base.Since, base.Now, anew = changesSince(base, items, diff)
+		}
+		if anew {
 			base = prompt{Base: l.fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
 		}
 		if len(past) == 0 {
@@ -130,16 +137,6 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		return p, err
 	}
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
-}
-
-func lastBase(past []prompt) (prompt, bool) {
-	for _, p := range slices.Backward(past) {
-		if p.Anew {
-			p.Anew, p.Warnings = false, nil
-			return p, true
-		}
-	}
-	return prompt{}, false
 }
 
 // It reads both at the same time, because the start of a run waits for them.
@@ -217,16 +214,16 @@ func (it item) write(b *strings.Builder) {
 	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
 }
 
-// They replace parts of a base. ok is false if they are larger than a quarter of the base, which should then be composed again
+// They replace parts of a base. anew is true if they are larger than a quarter of the base, which should then be composed again
 // (ruling B10).
-func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, ok bool) {
+func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, anew bool) {
 	var b strings.Builder
 	old := map[string]item{}
 	for _, it := range base.Items {
 		old[it.Path] = it
 	}
 	for _, it := range items {
-		if was, ok := old[it.Path]; !ok || !was.same(it) {
+		if was, ok := old[it.Path]; !ok || was.Digest != it.Digest || was.Note != it.Note || was.Added != it.Added {
 			it.write(&b)
 		}
 		delete(old, it.Path)
@@ -240,12 +237,12 @@ func changesSince(base prompt, items []item, diff specDiff) (text string, now []
 		diff.write(&b)
 	}
 	if b.Len() == 0 {
-		return "", nil, true
-	}
-	if b.Len() > len(base.Base)/4 {
 		return "", nil, false
 	}
-	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, true
+	if b.Len() > len(base.Base)/4 {
+		return "", nil, true
+	}
+	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, false
 }
 
 func findings(prior []check.Finding, round, rounds int) string {

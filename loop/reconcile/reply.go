@@ -82,23 +82,45 @@ func texts(raw json.RawMessage) []string {
 
 // A missing list is empty. Unknown keys are ignored unless they look like a misspelling, which
 // would otherwise make the answer empty.
-func decode(raw json.RawMessage) (workspace.Change, error) {
-	var ch workspace.Change
+func decode(raw json.RawMessage) (ch workspace.Change, err error) {
 	if key, ok := reply.RepeatedKey(raw); ok {
 		return ch, fmt.Errorf("the key %q appears twice in the object", key)
 	}
 	known, unknown := 0, 0
-	err := eachKey(raw, func(key string, value json.RawMessage) error {
+	err = eachKey(raw, func(key string, value json.RawMessage) error {
+		known++
 		switch {
+		case key == keyWrite && string(value) == "null":
+			return nil
+		case key == keyWrite && value[0] != '{':
+			return fmt.Errorf("%q must be an object of paths and contents", keyWrite)
 		case key == keyWrite:
-			known++
-			return writes(value, &ch)
+			return eachKey(value, func(p string, value json.RawMessage) error {
+				content, ok := stringIn(value, "contents", "content")
+				if !ok {
+					return fmt.Errorf("the contents of %q must be a string with the whole file, and nothing else", p)
+				}
+				ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Content: []byte(content)})
+				return nil
+			})
 		case key == keyDelete:
-			known++
-			return deletions(value, &ch)
+			var list []json.RawMessage
+			err := json.Unmarshal(value, &list)
+			for _, one := range list {
+				p, ok := stringIn(one, "file", "path")
+				if !ok {
+					err = errNoPath
+				}
+				ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Delete: true})
+			}
+			if err != nil {
+				return errNoPath
+			}
+			return nil
 		case isKey(key):
 			return fmt.Errorf("the key %q is not one of %q and %q", key, keyWrite, keyDelete)
 		}
+		known--
 		unknown++
 		return nil
 	})
@@ -107,6 +129,8 @@ func decode(raw json.RawMessage) (workspace.Change, error) {
 	}
 	return ch, err
 }
+
+var errNoPath = fmt.Errorf("%q must be a list of paths", keyDelete)
 
 // Only letters count.
 func resembles(a, b string) bool {
@@ -139,23 +163,6 @@ func eachKey(raw json.RawMessage, visit func(key string, value json.RawMessage) 
 	return err
 }
 
-func writes(raw json.RawMessage, ch *workspace.Change) error {
-	if string(raw) == "null" {
-		return nil
-	}
-	if raw[0] != '{' {
-		return fmt.Errorf("%q must be an object of paths and contents", keyWrite)
-	}
-	return eachKey(raw, func(p string, value json.RawMessage) error {
-		content, ok := stringIn(value, "contents", "content")
-		if !ok {
-			return fmt.Errorf("the contents of %q must be a string with the whole file, and nothing else", p)
-		}
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Content: []byte(content)})
-		return nil
-	})
-}
-
 // stringIn returns a string, or the one string member of an object that has one of
 // the names, as in Bork's later form with a rationale for each edit. Any other member might
 // change what the string means.
@@ -179,21 +186,6 @@ func stringIn(value json.RawMessage, names ...string) (string, bool) {
 		}
 	}
 	return text, found
-}
-
-func deletions(raw json.RawMessage, ch *workspace.Change) error {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return fmt.Errorf("%q must be a list of paths", keyDelete)
-	}
-	for _, value := range list {
-		p, ok := stringIn(value, "file", "path")
-		if !ok {
-			return fmt.Errorf("%q must be a list of paths", keyDelete)
-		}
-		ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Delete: true})
-	}
-	return nil
 }
 
 // No order makes these edits possible: the same path twice, a path below a file, and deleting a directory (ruling B6).

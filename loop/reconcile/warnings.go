@@ -21,7 +21,7 @@ import (
 func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
 	texts := l.namesOutside(files, items)
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
-		texts = append(texts, l.noSpecs(files))
+		texts = append(texts, "there are no specifications: no files in "+strings.Join(l.specDirs(), "/ or ")+"/")
 	}
 	if ignored := l.ignoredSpecs(dir, files); len(ignored) > 0 {
 		texts = append(texts, fmt.Sprintf("git ignores these specifications, so they are not sent: %s; change .gitignore, or git add --force", render.Names(ignored)))
@@ -31,9 +31,11 @@ func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []str
 		patterns []string
 	}{{"edits-require-approval", l.Approve}, {"not-sent", l.NotSent}} {
 		for _, pattern := range list.patterns {
+			match := treepath.CompileValid([]string{pattern}, true)
 			// A file that git ignores counts only if the pattern is its path.
-			if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern))); err != nil && !matchesAny(pattern, files) {
-				texts = append(texts, fmt.Sprintf("%s: %q in %s matches no file%s", config.BorkPath, pattern, list.key, l.advice(pattern, files)))
+			_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern)))
+			if err != nil && !slices.ContainsFunc(files, func(e workspace.Entry) bool { return match.Match(e.Path) }) {
+				texts = append(texts, fmt.Sprintf("%s: %q in %s matches no file; patterns are relative to the root of the repository", config.BorkPath, pattern, list.key))
 			}
 		}
 	}
@@ -83,34 +85,6 @@ func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []stri
 		}
 	}
 	return texts
-}
-
-// It names a directory whose specifications count if it is the SOURCE_DIR.
-func (l Loop) noSpecs(files workspace.Manifest) string {
-	text := "there are no specifications: no files in " + strings.Join(l.specDirs(), "/ or ") + "/"
-	if l.Scope != "" {
-		return text
-	}
-	for _, e := range files {
-		if at, _, ok := strings.Cut(e.Path, "/specs/"); ok && path.Ext(e.Path) == ".md" && !strings.HasPrefix(at, ".") {
-			return fmt.Sprintf("%s; those in %s count if SOURCE_DIR is %s", text, render.Path(at+"/specs/"), render.Path(at))
-		}
-	}
-	return text
-}
-
-// The pattern matches only relative to SOURCE_DIR, or names a file outside, which cannot change.
-func (l Loop) advice(pattern string, files workspace.Manifest) string {
-	below := treepath.Quote(l.Scope) + "/" + strings.TrimPrefix(pattern, "./")
-	if l.Scope == "" || !matchesAny(below, files) && (l.within(path.Clean(pattern)) || strings.ContainsAny(pattern, "*?[{")) {
-		return ""
-	}
-	return fmt.Sprintf("; patterns are relative to the root of the repository: write %q", below)
-}
-
-func matchesAny(pattern string, files workspace.Manifest) bool {
-	match := treepath.CompileValid([]string{pattern}, true)
-	return slices.ContainsFunc(files, func(e workspace.Entry) bool { return match.Match(e.Path) })
 }
 
 // They tell the user which contents the model does not get.

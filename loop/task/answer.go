@@ -85,43 +85,40 @@ func statusOf(line string) status {
 	return complete
 }
 
-func nextSteps(lines []string) []string {
-	for i, line := range lines {
-		label := ornament.ReplaceAllString(line, "")
-		if nextLabel.MatchString(label) {
-			var items []string
-			if _, rest, ok := strings.Cut(label, ":"); ok {
-				items = append(items, strings.Trim(rest, "*_` \t"))
-			}
-			return openItems(append(items, itemsIn(lines[i+1:])...))
-		}
+// Lines before the list are ignored; lines that continue an item belong to it. Items that are ticked off or say only that nothing
+// is left are left out, and empty check boxes.
+func nextSteps(lines []string) (left []string) {
+	at := slices.IndexFunc(lines, func(line string) bool { return nextLabel.MatchString(ornament.ReplaceAllString(line, "")) })
+	if at < 0 {
+		return nil
 	}
-	return nil
-}
-
-// Lines before the list are ignored; lines that continue an item belong to it.
-func itemsIn(lines []string) []string {
-	var items []string
-	gap := false
-	for _, line := range lines {
+	_, rest, _ := strings.Cut(ornament.ReplaceAllString(lines[at], ""), ":")
+	items, gap := []string{strings.Trim(rest, "*_` \t")}, false
+	for _, line := range lines[at+1:] {
 		trimmed := strings.TrimSpace(line)
 		indented := line != "" && strings.TrimLeft(line, " \t") != line
 		text, isItem := item(trimmed)
-		switch {
-		case isItem:
-			items = append(items, text)
-		case trimmed == "":
-		case len(items) == 0 && !strings.HasPrefix(trimmed, "#"):
-		case !indented && (gap || ends(trimmed)):
-			return items
-		case len(items) == 0 || ends(trimmed):
-			return items
-		default:
+		if !isItem && trimmed != "" && (len(items) > 1 || strings.HasPrefix(trimmed, "#")) {
+			if len(items) == 1 || ends(trimmed) || gap && !indented {
+				break
+			}
 			items[len(items)-1] += " " + trimmed
+		}
+		if isItem {
+			items = append(items, text)
 		}
 		gap = trimmed == ""
 	}
-	return items
+	for _, text := range items {
+		b := box.FindStringSubmatch(text)
+		if b != nil {
+			text = text[len(b[0]):]
+		}
+		if (b == nil || strings.ToLower(b[1]) != "x") && words.MatchString(text) && !meansNone(text) {
+			left = append(left, text)
+		}
+	}
+	return left
 }
 
 var (
@@ -152,24 +149,6 @@ func item(line string) (text string, ok bool) {
 		return "", false
 	}
 	return strings.TrimSpace(found[1]), true
-}
-
-// openItems returns the items without those that are ticked off or that say only that
-// nothing is left, and without empty check boxes.
-func openItems(items []string) []string {
-	var left []string
-	for _, text := range items {
-		if b := box.FindStringSubmatch(text); b != nil {
-			if strings.ToLower(b[1]) == "x" {
-				continue
-			}
-			text = text[len(b[0]):]
-		}
-		if words.MatchString(text) && !meansNone(text) {
-			left = append(left, text)
-		}
-	}
-	return left
 }
 
 func meansNone(text string) bool {

@@ -1,10 +1,13 @@
 package task
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +21,14 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/journal"
+	"hone/loop"
 	"hone/model"
+)
+
+// The directories of the loop's own files, relative to the tree's root.
+const (
+	artifactsHome   = ".codescribe"
+	artifactsFolder = artifactsHome + "/loop"
 )
 
 // The phases that state.toml names.
@@ -28,12 +38,12 @@ const (
 	phaseReview    = "review"
 )
 
-// Artifacts writes CodeScribe's files as a run's events come (ruling S1). They are for
-// the user; hone never reads them. They follow from the events alone, so that a resumed
-// run writes the same again.
+// Artifacts writes CodeScribe's files as a run's events come (ruling S1), in its forms of spring and of July 2026. They are for
+// the user; hone never reads them. They follow from the events alone, so that a resumed run writes the same again.
 type Artifacts struct {
-	loop Loop
-	run  *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
+	loop  Loop      // with both models as CodeScribe's files name them
+	run   *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
+	about []pair    // what the files say of every run
 
 	mu      sync.Mutex
 	err     error
@@ -55,15 +65,27 @@ type Artifacts struct {
 // Record writes the files of a run: what follows from its events so far, and from then on what each event adds. It must not be
 // called for a replayed run.
 func (l Loop) Record(r *hone.Run) *Artifacts {
-	a := &Artifacts{loop: l, run: r, begins: map[journal.Identity]history.Event{}, files: map[string]string{}}
+	l.ReviewerTyped = cmp.Or(l.ReviewerTyped, l.Typed, l.Reviewer.Called)
+	l.Typed = cmp.Or(l.Typed, l.Executor.Called)
+	file := ""
+	if l.File != "" {
+		file = filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
+	}
+	a := &Artifacts{loop: l, run: r, begins: map[journal.Identity]history.Event{}, files: map[string]string{},
+		about: []pair{{"run_id", r.Journal.Run()}, {"workdir", r.Tree.Dir()}, {"task_file", file}}}
+	fold := func(e history.Event) {
+		if err := a.add(e); err != nil && a.err == nil {
+			a.err = fmt.Errorf("event log: %w", err)
+		}
+	}
 	for _, e := range r.Past().Events() {
-		a.fold(e)
+		fold(e)
 	}
 	a.write()
 	r.Journal.Observe(history.Observer(func(e history.Event) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.fold(e)
+		fold(e)
 		a.write()
 	}))
 	return a
@@ -85,12 +107,6 @@ func Summary(r *hone.Run) string {
 	}
 	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", loops, max(1, r.Limits.Rounds),
 		r.Journal.Run(), filepath.Join(r.Tree.Dir(), filepath.FromSlash(artifactsFolder)))
-}
-
-func (a *Artifacts) fold(e history.Event) {
-	if err := a.add(e); err != nil && a.err == nil {
-		a.err = fmt.Errorf("event log: %w", err)
-	}
 }
 
 func (a *Artifacts) add(e history.Event) error {
@@ -117,14 +133,20 @@ func (a *Artifacts) add(e history.Event) error {
 	case history.Resumed:
 		a.end = history.End{}
 	case history.Commit:
-		if s != nil && s.agent {
-			s.commit(p)
+		if s != nil && s.agent && p.Usage != nil {
+			sum := *p.Usage
+			if s.usage != nil {
+				sum = sum.Add(*s.usage)
+			}
+			s.usage = &sum
 		}
 	case history.Asked:
 		if s == nil || s.round != e.Step.Round || s.number != e.Step.Session {
 			s = a.open(e, p)
 		}
-		s.ask(e)
+		s.endTurn(e.Time)
+		s.turn = e.Step.Turn
+		s.event("iteration_start", e.Time, pair{"iteration", s.turn})
 	case history.Replied:
 		return s.reply(e, begin, p)
 	case history.ToolCall:
@@ -141,19 +163,28 @@ func (a *Artifacts) add(e history.Event) error {
 	return nil
 }
 
-// The begin of a session is when a user sees that it is at work.
+// The begin of a session is when a user sees that it is at work. CodeScribe's ids have the local time.
 func (a *Artifacts) open(e history.Event, p history.Asked) *sessionLog {
-	s := &sessionLog{get: a.run.Journal.Home().Get, round: e.Step.Round, number: e.Step.Session, role: a.loop.Executor, phase: phaseExecution, agent: p.Command, begun: e, logs: []*eventLog{&a.execution}}
-	if p.Role == a.loop.Reviewer.Name {
-		s.role, s.phase, s.logs = a.loop.Reviewer, phaseReview, []*eventLog{&a.reviews}
-		s.role.Bounds.Turns = a.loop.reviewTurns()
-	} else {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
+	s := &sessionLog{get: a.run.Journal.Home().Get, round: e.Step.Round, number: e.Step.Session, agent: p.Command, begun: e,
+		phase: phaseExecution, id: fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])}
+	mode, turns := "native_tools", a.loop.Executor.Bounds.Resolved().Turns
+	switch {
+	case p.Role == a.loop.Reviewer.Name:
+		s.phase, s.logs, turns = phaseReview, []*eventLog{&a.reviews}, a.loop.reviewTurns()
+	default:
 		a.execution = eventLog{replace: true}
-		if a.loop.Log != "" {
+		if s.logs = []*eventLog{&a.execution}; a.loop.Log != "" {
 			s.logs = append(s.logs, &a.executions)
 		}
 	}
-	s.start()
+	for _, log := range s.logs {
+		log.start = cmp.Or(log.start, "[[event]]\nevent = \"run_start\"\nrun_id = "+quote(s.id)+"\n")
+	}
+	if s.agent {
+		mode, turns = "agent", 1
+	}
+	s.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", turns})
 	if a.session != nil {
 		a.used = a.used.Add(a.session.used)
 	}
@@ -162,29 +193,39 @@ func (a *Artifacts) open(e history.Event, p history.Asked) *sessionLog {
 	return s
 }
 
+// It also writes the session's file below metadata, in the form of July 2026.
 func (a *Artifacts) close(e history.Event) error {
-	facts, err := history.ReadResult[LoopSummary](e.Event, a.session.get)
+	s := a.session
+	facts, err := history.ReadResult[LoopSummary](e.Event, s.get)
 	if err != nil {
 		return err
 	}
-	s := a.session
 	s.end(e, facts)
-	m := s.metadata(facts, e)
-	m["run_id"], m["task_file"], m["workdir"] = a.run.Journal.Run(), a.taskPath(), a.run.Tree.Dir()
-	phase := "author"
-	if m["model"] = a.executor(); s.phase == phaseExecution {
+	phase, name, failed, u := "author", a.loop.Typed, 0, s.used
+	if s.phase == phaseExecution {
 		a.loops = s.round
 	} else {
-		phase, m["model"] = phaseReview, a.reviewer()
+		phase, name = phaseReview, a.loop.ReviewerTyped
 	}
-	m["phase"] = phase
+	for _, c := range s.calls {
+		if c["ok"] == false {
+			failed++
+		}
+	}
+	m := map[string]any{"phase": phase, "model": name, "loop_index": s.round, "stop_reason": s.ended, "final_text_present": facts.missingAnswer() == "", "iterations": s.turn,
+		"duration_s": float64(e.Active-s.begun.Active) / 1000, "created_at": stamp(e.Time), "tools": s.calls, "rejected_calls": s.rejected,
+		"usage":      map[string]int64{"input": u.Input, "output": u.Output, "reasoning": u.Reasoning, "cache_write": u.CacheWrite, "cache_read": u.CacheRead},
+		"tool_calls": map[string]int{"executed": len(s.calls), "rejected": len(s.rejected), "errors": failed, "ok": len(s.calls) - failed}}
+	for _, p := range a.about {
+		m[p.key] = p.value
+	}
 	text, err := toml.Marshal(m)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("loop_%03d_%s.toml", s.round, phase)
-	a.files["metadata/"+name] = string(text)
-	a.phases = append(a.phases, quote(name))
+	file := fmt.Sprintf("loop_%03d_%s.toml", s.round, phase)
+	a.files["metadata/"+file] = string(text)
+	a.phases = append(a.phases, quote(file))
 	a.state(e, phaseIdle)
 	return nil
 }
@@ -194,14 +235,13 @@ func (a *Artifacts) state(now history.Event, phase string) {
 	if a.session == nil {
 		return
 	}
-	id, dir, file := pair{"run_id", a.run.Journal.Run()}, pair{"workdir", a.run.Tree.Dir()}, pair{"task_file", a.taskPath()}
 	used := a.used.Add(a.session.used)
 	run := []pair{
-		id,
+		a.about[0],
 		{"created_at", stamp(a.created)},
-		dir,
-		file,
-		{"model", a.executor()},
+		a.about[1],
+		a.about[2],
+		{"model", a.loop.Typed},
 		{"agent_loops", max(1, a.run.Limits.Rounds)},
 		{"agent_iterations", a.loop.Executor.Bounds.Resolved().Turns},
 		{"cumulative_input_tokens", used.Input},
@@ -211,31 +251,16 @@ func (a *Artifacts) state(now history.Event, phase string) {
 		{"loops_completed", a.loops},
 	}
 	if a.loop.Reviewer.Called != a.loop.Executor.Called {
-		run = append(run, pair{"review_model", a.reviewer()})
+		run = append(run, pair{"review_model", a.loop.ReviewerTyped})
 	}
-	state := []pair{id, dir, file, {"loop_index", a.session.round}, {"phase", phase}, {"updated_at", stamp(now.Time)}}
+	updated := pair{"updated_at", stamp(now.Time)}
+	state := append(a.about[:3:3], pair{"loop_index", a.session.round}, pair{"phase", phase}, updated)
 	if a.end.Kind != "" {
 		state = append(state, pair{"result", string(a.end.Kind)}) // hone's own
 	}
 	a.files["run.toml"], a.files["state.toml"] = encode(run), encode(state)
-	a.files["metadata/manifest.toml"] = fmt.Sprintf("phase_files = [%s]\n%s\n[run]\n%s", strings.Join(a.phases, ", "), encode([]pair{{"updated_at", stamp(now.Time)}}), encode(run))
+	a.files["metadata/manifest.toml"] = fmt.Sprintf("phase_files = [%s]\n%s\n[run]\n%s", strings.Join(a.phases, ", "), encode([]pair{updated}), encode(run))
 }
-
-func (a *Artifacts) executor() string { return cmp.Or(a.loop.Typed, a.loop.Executor.Called) }
-
-func (a *Artifacts) reviewer() string {
-	return cmp.Or(a.loop.ReviewerTyped, a.loop.Typed, a.loop.Reviewer.Called)
-}
-
-func (a *Artifacts) taskPath() string {
-	if a.loop.File == "" {
-		return ""
-	}
-	return filepath.Join(a.run.Tree.Dir(), filepath.FromSlash(a.loop.File))
-}
-
-// CodeScribe formats times like this.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
 func (a *Artifacts) write() {
 	if a.session == nil || a.err != nil {
@@ -245,48 +270,79 @@ func (a *Artifacts) write() {
 	if !a.made {
 		a.err, a.made = makeHome(tree), true
 	}
-	logs := map[string]*eventLog{"execution.toml": &a.execution, "review.toml": &a.reviews}
-	maps.DeleteFunc(logs, func(_ string, log *eventLog) bool { return len(log.text) == 0 })
-	if a.err == nil {
-		for name, text := range a.files {
-			a.err = cmp.Or(a.err, artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(text)))
+	for name, text := range a.files {
+		if a.err == nil {
+			a.err = artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(text))
 		}
-		for name, log := range logs {
-			a.err = cmp.Or(a.err, log.write(tree, artifactsFolder+"/"+name))
-		}
-		clear(a.files)
 	}
+	clear(a.files)
+	a.err = cmp.Or(a.err, a.execution.write(tree, artifactsFolder+"/execution.toml"), a.reviews.write(tree, artifactsFolder+"/review.toml"))
 	if len(a.executions.text) > 0 && a.err == nil {
-		base, name, err := logBase(tree, a.loop.Log)
-		if err == nil {
-			err = os.MkdirAll(base, 0o755)
-		}
-		if err == nil {
-			err = a.executions.write(base, name)
-		}
-		if err != nil {
+		base, name := logBase(tree, a.loop.Log)
+		if err := cmp.Or(os.MkdirAll(base, 0o755), a.executions.write(base, name)); err != nil {
 			a.err = fmt.Errorf("log %s: %w", a.loop.Log, err)
 		}
 	}
 }
 
-// Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named
-// a file elsewhere, base is its directory once links are followed.
-func logBase(tree, log string) (base, name string, err error) {
-	for at := filepath.Dir(log); at != filepath.Dir(at); at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil && real == tree {
-			base = at // the topmost, because links in the tree may lead to its root
+// Git ignores what is in a new directory, so that the user does not commit it by accident. A directory that exists stays as it
+// is: CodeScribe's users may have theirs in git.
+func makeHome(dir string) error {
+	_, err := os.Lstat(filepath.Join(dir, artifactsHome))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return loop.MakeDir(dir, artifactsHome)
+	}
+	return artifact.Create(dir, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
+}
+
+// Links below base are not followed: base is the tree, the directory in which --log puts the standard log, or else that of the
+// file. log is absolute, and its directory has no links as far as it exists.
+func logBase(tree, log string) (base, name string) {
+	if rel, err := filepath.Rel(tree, log); err == nil && filepath.IsLocal(rel) {
+		return tree, filepath.ToSlash(rel)
+	}
+	if at, ok := strings.CutSuffix(log, string(filepath.Separator)+filepath.FromSlash(standardLog)); ok {
+		return at, standardLog
+	}
+	return filepath.Dir(log), filepath.Base(log)
+}
+
+// maxLog limits the size of a log from before a run, in bytes.
+const maxLog = 256 << 20
+
+// eventLog is a file of events. Users follow it with "tail -f", so that a process appends to it wherever that is enough.
+type eventLog struct {
+	text    []byte // not written yet
+	start   string // of the run's first session in it
+	opened  bool   // by this process
+	replace bool   // the file gets only the text
+}
+
+// An earlier process of the run may have written some of the text, and died in the middle of an event.
+func (g *eventLog) write(dir, name string) error {
+	if len(g.text) == 0 {
+		return nil
+	}
+	text, replace := g.text, g.replace
+	if !g.opened && !replace {
+		old, err := artifact.Read(dir, name, maxLog)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if i := bytes.Index(old, []byte(g.start)); i >= 0 {
+			replace, text = true, append(old[:i:i], text...)
+		} else if len(old) > 0 && old[len(old)-1] != '\n' {
+			text = append([]byte("\n"), text...)
 		}
 	}
-	if at, ok := strings.CutSuffix(log, string(filepath.Separator)+filepath.FromSlash(standardLog)); ok && base == "" {
-		base = at
+	g.text, g.opened, g.replace = nil, true, false
+	if replace {
+		return artifact.Write(dir, name, bytes.NewReader(text))
 	}
-	if base == "" {
-		if real, err := filepath.EvalSymlinks(log); err == nil {
-			log = real
-		}
-		base = filepath.Dir(log)
+	f, err := artifact.OpenAppend(dir, name)
+	if err != nil {
+		return err
 	}
-	rel, err := filepath.Rel(base, log)
-	return base, filepath.ToSlash(rel), err
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -42,12 +42,13 @@ func maxTokens(in *loop.Input) error {
 }
 
 func codescribeModel(name string, hasProvider func(string) bool) (string, error) {
-	if hasProvider(name) {
+	if name == "" || hasProvider(name) {
 		return name, nil
 	}
 	prefix, rest, ok := strings.Cut(name, "-")
+	_, noFile := os.Stat(name) // CodeScribe takes the name of an existing file for a path, too
 	switch {
-	case isPath(name):
+	case noFile == nil, filepath.IsAbs(name), strings.ContainsAny(name[:1], "/~."):
 		return "", loop.Usage(fmt.Sprintf("model %s is a path, but hone does not run models itself", name),
 			"serve it with Ollama, llama.cpp or vLLM, then: --model ollama/NAME, or --model openai/NAME --base-url URL")
 	case !ok || rest == "":
@@ -58,12 +59,4 @@ func codescribeModel(name string, hasProvider func(string) bool) (string, error)
 			"if your Argo has an OpenAI-compatible address: --model openai/"+rest+" --base-url URL")
 	}
 	return name, nil
-}
-
-// Like CodeScribe it takes the name of an existing file for a path.
-func isPath(name string) bool {
-	if _, err := os.Stat(name); err == nil {
-		return true
-	}
-	return filepath.IsAbs(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "~")
 }

@@ -1,17 +1,14 @@
 package task
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"hone"
 	"hone/history"
-	"hone/internal/artifact"
 	"hone/model"
 	"hone/tool"
 )
@@ -21,11 +18,10 @@ type sessionLog struct {
 	get           history.Get
 	logs          []*eventLog
 	round, number int
-	role          hone.Role
 	phase         string
 	agent         bool // it is a command-line agent's
 	begun         history.Event
-	id            string // CodeScribe's ids have the local time
+	id            string
 	turn          int
 	called        bool         // the turn has calls
 	said          string       // the turn's text
@@ -44,42 +40,11 @@ func (s *sessionLog) event(name string, at time.Time, pairs ...pair) {
 	}
 }
 
-func (s *sessionLog) start() {
-	e := s.begun
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, s.round, s.number))
-	s.id = fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
-	for _, log := range s.logs {
-		log.begin(s.id)
-	}
-	mode, most := "native_tools", s.role.Bounds.Resolved().Turns
-	if s.agent {
-		mode, most = "agent", 1
-	}
-	s.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", most})
-}
-
-func (s *sessionLog) ask(e history.Event) {
-	s.endTurn(e.Time)
-	s.turn = e.Step.Turn
-	s.event("iteration_start", e.Time, pair{"iteration", s.turn})
-}
-
 func (s *sessionLog) endTurn(at time.Time) {
 	if s.called {
 		s.event("iteration_end", at, pair{"iteration", s.turn}, pair{"stop_reason", "tool_calls"})
 	}
 	s.called, s.said = false, ""
-}
-
-func (s *sessionLog) commit(c history.Commit) {
-	if c.Usage == nil {
-		return
-	}
-	sum := *c.Usage
-	if s.usage != nil {
-		sum = sum.Add(*s.usage)
-	}
-	s.usage = &sum
 }
 
 func (s *sessionLog) reply(e, begin history.Event, p history.Replied) error {
@@ -92,7 +57,7 @@ func (s *sessionLog) reply(e, begin history.Event, p history.Replied) error {
 	if s.agent {
 		used, tools = s.usage, pair{"tools", agentsOwn}
 	}
-	pairs := []pair{{"iteration", s.turn}, {"duration_ms", took(begin, e)}, {"text_chars", characters(s.said)}, tools}
+	pairs := []pair{{"iteration", s.turn}, took(begin, e), {"text_chars", utf8.RuneCountInString(s.said)}, tools}
 	if used != nil {
 		s.used = s.used.Add(*used)
 		pairs = append(pairs, pair{"usage", fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
@@ -105,8 +70,8 @@ func (s *sessionLog) reply(e, begin history.Event, p history.Replied) error {
 	return nil
 }
 
-func took(begin, record history.Event) int64 {
-	return max(0, record.Time.Sub(begin.Time).Milliseconds())
+func took(begin, record history.Event) pair {
+	return pair{"duration_ms", max(0, record.Time.Sub(begin.Time).Milliseconds())}
 }
 
 func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
@@ -116,20 +81,16 @@ func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
 		return err
 	}
 	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"args", args}}
-	if c.Refused != "" {
-		s.rejected = append(s.rejected, rejectedCall(c.Tool, args, c.Refused))
+	switch {
+	case c.Refused != "":
+		s.rejected = append(s.rejected, map[string]any{"name": c.Tool, "args": object(args), "reason": c.Refused})
 		s.event("tool_rejected", e.Time, append(pairs, pair{"reason", c.Refused})...)
 		return nil
-	}
-	if s.said != "" {
+	case s.said != "":
 		pairs = append(pairs, pair{"model_reasoning", s.said})
 	}
 	s.event("tool_start", e.Time, pairs...)
 	return nil
-}
-
-func rejectedCall(name, args, reason string) map[string]any {
-	return map[string]any{"name": name, "args": object(args), "reason": reason}
 }
 
 func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
@@ -142,22 +103,33 @@ func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
 		return err
 	}
 	preview := short(got.Text, 500)
-	if got.Refused {
-		s.rejected = append(s.rejected, rejectedCall(c.Tool, args, "refused"))
+	if call := map[string]any{"name": c.Tool, "args": object(args)}; got.Refused {
+		call["reason"] = "refused"
+		s.rejected = append(s.rejected, call)
 	} else {
-		s.calls = append(s.calls, map[string]any{"name": c.Tool, "args": object(args), "ok": !got.Failed, "output_preview": preview})
+		call["ok"], call["output_preview"] = !got.Failed, preview
+		s.calls = append(s.calls, call)
 	}
 	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
 	if got.Failed {
 		pairs = append(pairs, pair{"error", short(strings.TrimPrefix(got.Text, "Error: "), 500)})
 	}
-	s.event("tool_end", e.Time, append(pairs, pair{"duration_ms", took(begin, e)}, pair{"output_chars", characters(got.Text)}, pair{"output_preview", preview})...)
+	s.event("tool_end", e.Time, append(pairs, took(begin, e), pair{"output_chars", utf8.RuneCountInString(got.Text)}, pair{"output_preview", preview})...)
 	return nil
 }
 
 func (s *sessionLog) end(e history.Event, facts LoopSummary) {
 	s.endTurn(e.Time)
-	s.ended = stopReason(facts.Ended)
+	switch s.ended = "final_text"; facts.Ended { // CodeScribe's names
+	case hone.EndedTurns:
+		s.ended = "max_iterations"
+	case hone.EndedCalls:
+		s.ended = "tool_budget"
+	case hone.EndedBudget:
+		s.ended = "token_budget"
+	case hone.EndedDiscarded, hone.EndedRepeats:
+		s.ended = "no_progress"
+	}
 	pairs := []pair{
 		{"iteration", s.turn},
 		{"stop_reason", s.ended},
@@ -173,60 +145,88 @@ func (s *sessionLog) end(e history.Event, facts LoopSummary) {
 	s.event("run_end", e.Time, pairs...)
 }
 
-// The names are CodeScribe's.
-func stopReason(ended string) string {
-	switch ended {
-	case hone.EndedTurns:
-		return "max_iterations"
-	case hone.EndedCalls:
-		return "tool_budget"
-	case hone.EndedBudget:
-		return "token_budget"
-	case hone.EndedDiscarded, hone.EndedRepeats:
-		return "no_progress"
-	}
-	return "final_text"
+// pair is a key with its value: a string, an int64, an int or a bool.
+type pair struct {
+	key   string
+	value any
 }
 
-// maxLog limits the size of a log from before a run, in bytes.
-const maxLog = 256 << 20
-
-// eventLog is a file of events. Users follow it with "tail -f", so that a process appends to it wherever that is enough.
-type eventLog struct {
-	text    []byte // not written yet
-	start   string // of the run's first session in it
-	opened  bool   // by this process
-	replace bool   // the file gets only the text
-}
-
-func (g *eventLog) begin(id string) {
-	if g.start == "" {
-		g.start = "[[event]]\nevent = \"run_start\"\nrun_id = " + quote(id) + "\n"
-	}
-}
-
-// An earlier process of the run may have written some of the text, and died in the middle of an event.
-func (g *eventLog) write(dir, name string) error {
-	text, replace := g.text, g.replace
-	if !g.opened && !replace {
-		old, err := artifact.Read(dir, name, maxLog)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+// A reader gets every string back unchanged, except that each sequence of bytes that are not UTF-8, which TOML cannot
+// represent, becomes U+FFFD.
+func encode(pairs []pair) string {
+	var b strings.Builder
+	for _, p := range pairs {
+		if text, ok := p.value.(string); ok {
+			p.value = quote(text)
 		}
-		if i := bytes.Index(old, []byte(g.start)); i >= 0 {
-			replace, text = true, append(old[:i:i], text...)
-		} else if len(old) > 0 && old[len(old)-1] != '\n' {
-			text = append([]byte("\n"), text...)
+		fmt.Fprintf(&b, "%s = %v\n", p.key, p.value)
+	}
+	return b.String()
+}
+
+// quote returns a string as CodeScribe writes it: between ”' if it has several lines,
+// or on one line if it cannot be written that way.
+func quote(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+	if strings.Contains(s, "\n") && !strings.Contains(s, "'''") && !strings.HasSuffix(s, "'") && !strings.ContainsFunc(s, control) {
+		return "'''\n" + s + "'''"
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b) // JSON's escapes are TOML's too
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s)
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
+}
+
+// CodeScribe formats times like this.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
+
+// most is in characters.
+func short(text string, most int) string {
+	for i := range text {
+		if most == 0 {
+			return text[:i]
+		}
+		most--
+	}
+	return text
+}
+
+// object returns the arguments of a call in a form that TOML has; empty if they are not JSON.
+func object(args string) map[string]any {
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber()
+	var v map[string]any
+	if d.Decode(&v) != nil {
+		return map[string]any{}
+	}
+	return inTOML(v).(map[string]any)
+}
+
+// CodeScribe cuts strings as well.
+func inTOML(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		if n := utf8.RuneCountInString(v); n > 500 {
+			return fmt.Sprintf("%s... [truncated, %d chars total]", short(v, 500), n)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	case []any:
+		for i := range v {
+			v[i] = inTOML(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = inTOML(v[key])
 		}
 	}
-	g.text, g.opened, g.replace = nil, true, false
-	if replace {
-		return artifact.Write(dir, name, bytes.NewReader(text))
-	}
-	f, err := artifact.OpenAppend(dir, name)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return v
 }

@@ -67,17 +67,19 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
 		return "", loop.Usage(fmt.Sprintf("--log-path: %s is not a regular file", at), "name a file; hone appends to it")
 	}
-	log, err := filepath.Abs(at)
-	if err != nil {
-		return "", err
+	dir, rest := filepath.Dir(at), filepath.Base(at)
+	if filepath.ToSlash(at) == standardLog {
+		dir, rest = ".", at
 	}
-	if _, err := os.Stat(filepath.Dir(log)); err != nil && filepath.ToSlash(at) != standardLog {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
 		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(at)), "make it, or name a file elsewhere")
 	}
-	base, name, err := logBase(in.Root, log)
-	if err != nil {
-		return "", err
-	}
+	log := filepath.Join(dir, rest)
+	base, name := logBase(in.Root, log)
 	// base may not exist yet.
 	if err := artifact.CheckAppend(base, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")
@@ -98,28 +100,23 @@ func argument(in *loop.Input) (file, text string, err error) {
 	case err == nil && info.IsDir():
 		return "", "", loop.Usage(fmt.Sprintf("%s is a directory", arg), "name a task file, or describe the task in words")
 	case err == nil:
-		file, err = relTaskPath(in, arg)
-		return file, "", err
+		// It is relative to the current directory (ruling S10).
+		abs, err := filepath.Abs(arg)
+		if err != nil {
+			return "", "", err
+		}
+		rel, ok, err := in.Below(abs)
+		switch {
+		case err != nil:
+			return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
+		case !ok:
+			return "", "", loop.Usage(fmt.Sprintf("the task file %s is not in the workspace %s", filepath.Join(in.Root, rel), in.Root), "copy it there, or name its directory with --workdir")
+		}
+		return rel, "", nil
 	case filepath.Ext(arg) != ".toml":
 		return "", arg, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return "", "", loop.Usage(fmt.Sprintf("there is no task file %s", arg), "hone init task writes one; a task in words cannot end in .toml")
 	}
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
-}
-
-// file is relative to the current directory (ruling S10).
-func relTaskPath(in *loop.Input, file string) (string, error) {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	rel, ok, err := in.Below(abs)
-	if err != nil {
-		return "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
-	}
-	if !ok {
-		return "", loop.Usage(fmt.Sprintf("the task file %s is not in the workspace %s", filepath.Join(in.Root, rel), in.Root), "copy it there, or name its directory with --workdir")
-	}
-	return rel, nil
 }

@@ -16,20 +16,6 @@ const agentsOwn = "an agent with tools of its own: its calls are not known"
 // maxListed limits how many of an agent's changed files are listed by name.
 const maxListed = 300
 
-// The facts come from the trees before and after the session, not from what the agent reports.
-func observe(ctx context.Context, r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
-	s := LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
-	if !talk.Reply.Finish.Normal() {
-		s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
-	}
-	changed, err := changedFiles(ctx, r)
-	for _, d := range changed {
-		d.Path = r.Rules.Guard.Redact(d.Path)
-		s.addFile(d)
-	}
-	return s, err
-}
-
 // changedFiles are those that differ from the round's start.
 func changedFiles(ctx context.Context, r *hone.Run) ([]workspace.Delta, error) {
 	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)

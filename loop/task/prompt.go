@@ -50,14 +50,6 @@ type earlier struct {
 	tasks []taskFile
 }
 
-func earlierLoops(r *hone.Run) (e earlier, err error) {
-	if e.loops, err = hone.Earlier[LoopSummary](r, stepSummary); err != nil {
-		return e, err
-	}
-	e.tasks, err = hone.Earlier[taskFile](r, stepTask)
-	return e, err
-}
-
 func (e earlier) changedTask(t taskFile) bool {
 	return len(e.tasks) > 0 && !slices.Equal(e.tasks[len(e.tasks)-1].Turns, t.Turns)
 }
@@ -85,31 +77,22 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pri
 	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
 }
 
-func (l Loop) messages(t taskFile, text string) []model.Message {
-	if l.Executor.Agent {
-		return agentMessages(t, text)
-	}
-	return modelMessages(t, text)
-}
-
 // agentPrompt is an agent's prompt; everything else is its context.
 const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
-// It is one message, which names the roles if the task has several turns.
-func agentMessages(t taskFile, text string) []model.Message {
-	var parts []model.Part
-	for _, turn := range t.Turns {
-		said := turn.Text
-		if len(t.Turns) > 1 {
-			said = fmt.Sprintf("[%s]\n%s", turn.Role, said)
+// An agent gets one message, which names the roles if the task has several turns.
+func (l Loop) messages(t taskFile, text string) (messages []model.Message) {
+	if l.Executor.Agent {
+		var parts []model.Part
+		for _, turn := range t.Turns {
+			said := turn.Text
+			if len(t.Turns) > 1 {
+				said = fmt.Sprintf("[%s]\n%s", turn.Role, said)
+			}
+			parts = append(parts, model.Part{Text: withNewline(said)})
 		}
-		parts = append(parts, model.Part{Text: withNewline(said)})
+		return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 	}
-	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
-}
-
-func modelMessages(t taskFile, text string) []model.Message {
-	var messages []model.Message
 	for _, turn := range t.Turns {
 		messages = append(messages, model.Message{Role: turn.Role, Parts: []model.Part{{Text: turn.Text}}})
 	}
@@ -187,30 +170,22 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	case s.noBash:
 		checks = ". This session has no `bash`: read what you changed again instead, and say so in place of the check"
 	}
-	first := ""
+	orientation, first := "The complete task is above.", ""
 	if s.loop > 1 {
-		first = ", the pending next steps first"
+		orientation, first = "The task and the state that the last loop left are above.", ", the pending next steps first"
+	}
+	if s.task.File != "" {
+		orientation += " Do not read the task file as well."
 	}
 	run := "the project's tests, or a command that parses or compiles the code"
 	if s.check != "" {
 		run = "the check above"
 	}
-	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks, first, run)
+	fmt.Fprintf(&b, executionProtocol, orientation, bounds, checks, first, run)
 	return b.String()
 }
 
 const checksOfTools = ", in a call of its own: a pipe, `;` and `||` hide its exit status"
-
-func (s standing) orientation() string {
-	text := "The complete task is above."
-	if s.loop > 1 {
-		text = "The task and the state that the last loop left are above."
-	}
-	if s.task.File != "" {
-		text += " Do not read the task file as well."
-	}
-	return text
-}
 
 func (s LoopSummary) lastText() string {
 	var parts []string

@@ -15,7 +15,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/journal"
-	"hone/loop"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace/treepath"
@@ -29,11 +28,6 @@ const maxReview = 256 << 10
 
 // stepClearReview removes the review of an earlier loop.
 const stepClearReview = "clear review"
-
-// An earlier review must not be mistaken for the review of this loop (ruling S4).
-func clearReview(ctx context.Context, r *hone.Run) error {
-	return loop.Do(ctx, r, stepClearReview, nil, func(context.Context) error { return artifact.Remove(r.Tree.Dir(), reviewOutput) })
-}
 
 type reviewed struct {
 	// Counts is true if there is a valid review of this loop. If not, Why is the
@@ -72,7 +66,11 @@ func parseReview(text []byte, loop int) (reviewed, error) {
 	}
 	var doc map[string]any
 	if err := toml.Unmarshal(text, &doc); err != nil {
-		return reviewed{}, tomlFault(err)
+		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
+			row, _ := at.Position()
+			return reviewed{}, fmt.Errorf("line %d is not TOML: %w", row, err)
+		}
+		return reviewed{}, fmt.Errorf("it is not TOML: %w", err)
 	}
 	said := reviewed{Counts: true}
 	if n, ok := doc["loop"].(int64); !ok || n != int64(loop) {
@@ -95,15 +93,6 @@ func parseReview(text []byte, loop int) (reviewed, error) {
 	var err error
 	said.Pending, err = pendingOf(doc["pending"])
 	return said, err
-}
-
-func tomlFault(err error) error {
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		row, _ := at.Position()
-		return fmt.Errorf("line %d is not TOML: %w", row, err)
-	}
-	return fmt.Errorf("it is not TOML: %w", err)
 }
 
 // They are tables with an item or plain strings.
@@ -151,7 +140,10 @@ func reviewWrite(dir string, loop int) tool.Tool {
 			if fault != "" {
 				return tool.Failure(fault), nil
 			}
-			if !namesReview(dir, path) {
+			if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) {
+				path = filepath.ToSlash(rel)
+			}
+			if cleaned, err := treepath.Clean(path); err != nil || cleaned != reviewOutput {
 				return tool.Failure(fmt.Sprintf("path: a reviewer can write only %s. Nothing was written.", reviewOutput)), nil
 			}
 			if _, err := parseReview([]byte(content), loop); err != nil {
@@ -206,12 +198,4 @@ func writeArgs(args json.RawMessage) (path, content, fault string) {
 		return "", "", `the arguments must be {"path": "…", "content": "…"}, two strings. Nothing was written.`
 	}
 	return *a.Path, *a.Content, ""
-}
-
-func namesReview(dir, path string) bool {
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) {
-		path = filepath.ToSlash(rel)
-	}
-	cleaned, err := treepath.Clean(path)
-	return err == nil && cleaned == reviewOutput
 }

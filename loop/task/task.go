@@ -16,6 +16,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
@@ -99,7 +101,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if did.Status == complete {
 		return standingBlocker(prior, true), nil
 	}
-	if err := clearReview(ctx, r); err != nil {
+	// An earlier review must not be mistaken for the review of this loop (ruling S4).
+	if err := loop.Do(ctx, r, stepClearReview, nil, func(context.Context) error { return artifact.Remove(r.Tree.Dir(), reviewOutput) }); err != nil {
 		return nil, err
 	}
 	said, err := l.review(ctx, r, t, did)
@@ -190,8 +193,11 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 }
 
 func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
-	past, err := earlierLoops(r)
-	if err != nil {
+	var past earlier
+	var err, other error
+	past.loops, err = hone.Earlier[LoopSummary](r, stepSummary)
+	past.tasks, other = hone.Earlier[taskFile](r, stepTask)
+	if err = cmp.Or(err, other); err != nil {
 		return hone.Conversation{}, err
 	}
 	messages, err := l.composeExecution(ctx, r, t, prior, past)
@@ -204,8 +210,17 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskF
 // check is empty if the session could not run the check.
 func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(ctx context.Context) (s LoopSummary, err error) {
-		if s = summarize(r.Round(), talk, check); role.Agent {
-			s, err = observe(ctx, r, talk)
+		if s = summarize(r.Round(), talk, check); role.Agent { // the facts come from the trees, not from what the agent reports
+			s = LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
+			if !talk.Reply.Finish.Normal() {
+				s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
+			}
+			var changed []workspace.Delta
+			changed, err = changedFiles(ctx, r)
+			for _, d := range changed {
+				d.Path = r.Rules.Guard.Redact(d.Path)
+				s.addFile(d)
+			}
 		}
 		if s.Ended == hone.EndedAnswer && strings.TrimSpace(talk.Reply.Text()) == "" {
 			s.Ended = endedEmpty

@@ -48,9 +48,9 @@ func (f *Forward) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil: // the agent has left, or the forwarder is closed
 		panic(http.ErrAbortHandler)
 	}
-	if budget := (*budgetError)(nil); errors.As(err, &budget) {
+	if errors.Is(err, errBudget) {
 		f.mu.Lock()
-		f.refused = budget.why
+		f.refused = err
 		f.mu.Unlock()
 	}
 	_ = c.rc.SetWriteDeadline(time.Now().Add(headerTime))
@@ -84,27 +84,25 @@ func (c *call) forward() error {
 			return err
 		}
 	}
-	if c.target.kind == free {
-		if c.r.Method == http.MethodPost {
-			if _, err := c.f.parseBody(body); err != nil {
-				return err
-			}
-		}
-		if err := c.f.count(); err != nil {
-			return &budgetError{err}
-		}
-		return c.relay(body)
+	q := asked{body: body}
+	switch {
+	case c.target.kind != free:
+		q, err = c.f.parseRequest(c.target, body)
+	case c.r.Method == http.MethodPost:
+		_, err = c.f.parseBody(body)
 	}
-	q, err := c.f.parseRequest(c.target, body)
 	if err != nil {
 		return err
 	}
-	if err := c.f.count(); err != nil {
-		return &budgetError{err}
+	if err := c.f.halted(); err != nil {
+		return errors.Join(errBudget, err)
+	}
+	if c.target.kind == free {
+		return c.relay(body)
 	}
 	granted, commit, err := c.f.config.Reserve(q.model, int64(len(body)), q.limit*q.answers)
 	if err != nil {
-		return &budgetError{err}
+		return errors.Join(errBudget, err)
 	}
 	limit := granted / q.answers
 	if q.limit > 0 {
@@ -116,7 +114,7 @@ func (c *call) forward() error {
 	if limit < 1 || limit <= q.minimum {
 		why := fmt.Errorf("only %d output tokens are left, too few for the call", max(0, limit))
 		c.settle(&model.Usage{}, why)
-		return &budgetError{why}
+		return errors.Join(errBudget, why)
 	}
 	return c.relay(q.withLimit(limit))
 }
@@ -328,17 +326,13 @@ func (b *answer) Close() error {
 	return b.from.Close()
 }
 
-// maxFailure limits the part of an error's body that is searched for its message, in bytes.
-const maxFailure = 64 << 10
-
 // The fault is why the response ended early; nil if it did not.
 func (c *call) settleAt(fault error) {
 	used, said := c.known.Usage, c.known.Fault
 	switch status := c.x.Status(); {
 	case status >= 400:
 		used = nil
-		body := c.f.redactor.text(string(c.x.Body()))
-		message, code := model.ErrorBody([]byte(body[:min(len(body), maxFailure)]))
+		message, code := model.ErrorBody([]byte(c.f.redactor.text(string(c.x.Body()))))
 		fault = model.StatusError(status, c.x.Header(), message, code)
 	case fault != nil && !c.known.Final:
 		used = nil

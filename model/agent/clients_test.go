@@ -94,8 +94,8 @@ func TestClientsDoNotRetry(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
 				t.Errorf("the client returns %v", err)
 			}
-			if f.calls != 1 || !errors.Is(f.Err(), ledger.refuse) {
-				t.Errorf("the client made %d calls, want 1; the last error is %v", f.calls, f.Err())
+			if ledger.asked != 1 || !errors.Is(f.Err(), ledger.refuse) {
+				t.Errorf("the client made %d calls, want 1; the last error is %v", ledger.asked, f.Err())
 			}
 		})
 	}

@@ -59,7 +59,6 @@ type ForwardConfig struct {
 	Timeouts model.Timeouts
 
 	maxBody       int64 // of a request, in bytes; 0 means 32 MiB
-	maxCalls      int   // and requests without cost; 0 means 10,000
 	maxConcurrent int   // others wait; 0 means 16. Eight times as many connections are accepted
 }
 
@@ -91,7 +90,6 @@ type Forward struct {
 	serving  sync.RWMutex  // every request reads
 
 	mu      sync.Mutex
-	calls   int
 	stopped error // why no more calls are forwarded
 	refused error // the last reason to refuse a call
 }
@@ -136,7 +134,6 @@ func NewForward(c ForwardConfig) (*Forward, error) {
 	f.redactor = newRedactor(c.Key, password)
 	f.config.Timeouts.Idle = cmp.Or(max(0, c.Timeouts.Idle), 20*time.Minute)
 	f.config.maxBody = cmp.Or(c.maxBody, 32<<20)
-	f.config.maxCalls = cmp.Or(c.maxCalls, 10_000)
 	concurrent := cmp.Or(c.maxConcurrent, 16)
 	f.slots, f.conns = make(chan struct{}, concurrent), make(chan struct{}, 8*concurrent)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -182,13 +179,10 @@ func (f *Forward) stop(why error) {
 	f.stopped = cmp.Or(f.stopped, why)
 }
 
-// count counts a call or a free request, or returns the reason to refuse it.
-func (f *Forward) count() error {
+// halted returns why no more calls are forwarded.
+func (f *Forward) halted() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.calls++; f.calls > f.config.maxCalls && f.stopped == nil {
-		return errors.New("too many calls were made")
-	}
 	return f.stopped
 }
 

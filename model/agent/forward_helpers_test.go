@@ -32,6 +32,7 @@ type book struct {
 	fail   error // of Commit
 
 	mu      sync.Mutex
+	asked   int
 	calls   []reserved
 	settled []settled
 }
@@ -49,7 +50,7 @@ type settled struct {
 func (b *book) Reserve(model string, bytes, maxOutput int64) (int64, func(*usage, error) error, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.refuse != nil {
+	if b.asked++; b.refuse != nil {
 		return 0, nil, b.refuse
 	}
 	b.calls = append(b.calls, reserved{model, bytes, maxOutput})

@@ -1,19 +1,9 @@
 package agent
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 )
-
-func beyondError(what string) error {
-	// The agent chooses the name, which may be very long.
-	if len(what) > 60 {
-		what = what[:60] + "…"
-	}
-	return &refusal{http.StatusBadRequest, "hone refuses this call: it asks the provider for " +
-		strings.ToValidUTF8(what, "") + ", which goes beyond the request; disable that in the agent's settings"}
-}
 
 // It is what makes the provider access the network, run code, or read anything that is not in the request; empty if nothing
 // does.
@@ -29,7 +19,7 @@ func (w *wire) beyond(o object) string {
 		case "TOOLS":
 			what = w.toolsBeyond(v)
 		default:
-			what = w.contentBeyond(v, "", c)
+			what = w.contentBeyond(v, c)
 		}
 		if what != "" {
 			return what
@@ -39,33 +29,26 @@ func (w *wire) beyond(o object) string {
 }
 
 // contentBeyond returns the name of an address in v that the provider would fetch, or
-// of something that it has stored. v is the value of the member name in that of parent,
-// both in canonical form.
-func (w *wire) contentBeyond(v any, parent, name string) string {
+// of something that it has stored. v is the value of a member with this name in canonical form.
+func (w *wire) contentBeyond(v any, name string) string {
 	switch v := v.(type) {
 	case []any:
 		for _, element := range v {
-			if what := w.contentBeyond(element, parent, name); what != "" {
+			if what := w.contentBeyond(element, name); what != "" {
 				return what
 			}
 		}
 	case object:
 		for key, inner := range v {
 			if key := canon(key); !slices.Contains(w.skip, key) {
-				if what := w.contentBeyond(inner, name, key); what != "" {
+				if what := w.contentBeyond(inner, key); what != "" {
 					return what
 				}
 			}
 		}
 	case string:
-		if name == "URL" {
-			name = parent + name // such as source.url, or image_url.url
-		}
-		switch name {
-		case "FILEURI", "FILEID", "IMAGEURL", "FILEURL", "VIDEOURL", "AUDIOURL", "SOURCEURL", "IMAGEURLURL", "FILEURLURL", "VIDEOURLURL", "AUDIOURLURL":
-			if v != "" && !strings.HasPrefix(v, "data:") {
-				return name
-			}
+		if (name == "FILEID" || strings.HasSuffix(name, "URL") || strings.HasSuffix(name, "URI")) && v != "" && !strings.HasPrefix(v, "data:") {
+			return name
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func (a *Agent) parse(end []byte, complete bool) (out output) {
 	}
 	all := documents(end)
 	if a.config.Answer != "" {
-		for v := range leaves(gjson.Get(all, a.config.Answer)) {
+		for _, v := range leaves(all, a.config.Answer) {
 			if v.Type == gjson.String {
 				out.answer, out.found = a.readable(v.String()), true
 			}
@@ -74,7 +74,7 @@ func count(all, path string) (sum int64, found, ok bool) {
 	if path == "" {
 		return 0, false, true
 	}
-	for v := range leaves(gjson.Get(all, path)) {
+	for _, v := range leaves(all, path) {
 		if v.Type == gjson.Null {
 			continue
 		}
@@ -86,27 +86,14 @@ func count(all, path string) (sum int64, found, ok bool) {
 	return sum, found, true
 }
 
-// leaves yields a value, or those in a list of lists.
-func leaves(v gjson.Result) func(yield func(gjson.Result) bool) {
-	return func(yield func(gjson.Result) bool) {
-		more := true
-		var walk func(gjson.Result)
-		walk = func(v gjson.Result) {
-			if !v.IsArray() {
-				more = more && (!v.Exists() || yield(v))
-				return
-			}
-			v.ForEach(func(_, element gjson.Result) bool {
-				walk(element)
-				return more
-			})
-		}
-		walk(v)
+// The values are those that the path selects, and those in lists of lists among them.
+func leaves(all, path string) []gjson.Result {
+	v := gjson.Get(all, path)
+	if v.IsArray() {
+		v = gjson.Get(v.Raw, `@flatten:{"deep":true}`)
 	}
+	return v.Array()
 }
-
-// maxWasted limits the cost of reading hostile output: bytes read in failed attempts to decode a document.
-const maxWasted = 4 * maxStdout
 
 // A document may have several lines. If it cannot be decoded, its first line is ignored.
 func documents(out []byte) string {
@@ -116,7 +103,7 @@ func documents(out []byte) string {
 			continue
 		}
 		text := out
-		if wasted > maxWasted {
+		if wasted > 4*maxStdout { // only hostile output is
 			text, _, _ = bytes.Cut(out, []byte("\n"))
 		}
 		var raw json.RawMessage

@@ -16,11 +16,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-type budgetError struct{ why error }
-
-func (e *budgetError) Error() string { return errBudget.message }
-func (e *budgetError) Unwrap() error { return errBudget }
-
 func forbiddenError(why string) error {
 	return &refusal{http.StatusForbidden, "hone refuses this request: " + why}
 }

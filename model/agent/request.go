@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidwall/sjson"
+
+	"hone/model"
 )
 
 // object is a JSON object of a request, for reading. What is sent is the
@@ -33,7 +36,8 @@ func (f *Forward) parseBody(body []byte) (object, error) {
 		return nil, malformedError("its body is not an object")
 	}
 	if what := f.wire.beyond(o); what != "" && !f.config.Hosted {
-		return nil, beyondError(what)
+		return nil, &refusal{http.StatusBadRequest, "hone refuses this call: it asks the provider for " + model.OneLine(what) +
+			", which goes beyond the request; disable that in the agent's settings"}
 	}
 	return o, nil
 }

@@ -9,207 +9,148 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 )
 
-// section is a marker line and the lines below it.
-type section struct {
-	line  int // of the marker, from 1
-	words []word
-	body  string
-}
-
-// word is a word of a marker line: a name with a value, or a value alone.
-type word struct{ name, value string }
-
-func (w word) String() string {
-	if w.name == "" {
-		return w.value
-	}
-	return w.name + "=" + w.value
-}
-
-const (
-	markBegin = "=== "
-	markEnd   = " ==="
+var (
+	// marker matches a line such as "=== reply ===".
+	marker = lazyregexp.New(`^=== (reply|call|error)( .*)? ===[ \t\r]*$`)
+	// attribute matches a word of a marker: a name with a value, or a value alone, which may be quoted as a Go string.
+	attribute = lazyregexp.New(`^\s*(?:([\w-]+)=)?("(?:[^"\\]|\\.)*"|[^\s"]\S*|)`)
 )
 
-// A marker is such as "=== reply ===".
-func isMark(line string) bool {
-	inner, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r"), markBegin)
-	if !ok {
-		return false
-	}
-	inner, ok = strings.CutSuffix(inner, markEnd)
-	fields := strings.Fields(inner)
-	return ok && len(fields) > 0 && (fields[0] == "reply" || fields[0] == "call" || fields[0] == "error")
-}
+// word is a word of a marker line.
+type word struct{ name, value string }
+
+func (w word) String() string { return strings.TrimPrefix(w.name+"="+w.value, "=") }
 
 // Parse reads a script. Its errors contain name, which should be the file's path,
 // the line, and what to write instead.
 func Parse(name string, data []byte) (*Script, error) {
-	sections, err := splitSections(name, string(data))
-	if err != nil {
-		return nil, err
+	b := builder{text: new(string)} // before the first marker is a comment
+	var lines []string
+	flush := func() {
+		*b.text = cmp.Or(strings.Join(lines, "\n"), *b.text)
+		lines = nil
 	}
-	var b builder
-	for _, s := range sections {
-		if err := b.add(s); err != nil {
-			return nil, problem(name, s.line, err)
+	number := 0
+	problem := func(err error) (*Script, error) {
+		return nil, fmt.Errorf("script %s:%d: %w", name, max(1, number), err)
+	}
+	for line := range strings.Lines(string(data)) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		m := marker.FindStringSubmatch(line)
+		if m == nil {
+			if rest := strings.TrimLeft(line, `\`); rest != line && marker.MatchString(rest) {
+				line = line[1:]
+			}
+			lines = append(lines, line)
+			continue
+		}
+		flush()
+		words, err := wordsOf(m[2])
+		if err == nil && m[1] == "call" {
+			err = b.addCall(words)
+		} else if err == nil {
+			err = b.addAttempt(m[1] == "error", words)
+		}
+		if err != nil {
+			return problem(err)
 		}
 	}
-	if len(b.replies) == 0 {
-		return nil, problem(name, 1, fmt.Errorf("no replies; begin one with the line %q", "=== reply ==="))
+	flush()
+	if number = 1; len(b.replies) == 0 {
+		return problem(fmt.Errorf("no replies; begin one with the line %q", "=== reply ==="))
 	}
 	return &Script{Name: name, Replies: b.replies}, nil
 }
 
-func problem(name string, line int, err error) error {
-	return fmt.Errorf("script %s:%d: %w", name, line, err)
-}
-
-func splitSections(name, text string) ([]section, error) {
-	var sections []section
-	var body []string
-	flush := func() {
-		if len(sections) > 0 {
-			sections[len(sections)-1].body = strings.Join(body, "\n")
-		}
-		body = nil
-	}
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSuffix(line, "\n")
-		if !isMark(line) {
-			if rest := strings.TrimLeft(line, `\`); rest != line && isMark(rest) {
-				line = line[1:]
-			}
-			body = append(body, line)
-			continue
-		}
-		flush()
-		inner := strings.TrimRight(line, " \t\r")
-		words, err := splitWords(inner[len(markBegin) : len(inner)-len(markEnd)])
-		if err != nil {
-			return nil, problem(name, number, err)
-		}
-		sections = append(sections, section{line: number, words: words})
-	}
-	flush()
-	return sections, nil
-}
-
-// A value may be quoted as a Go string.
-func splitWords(s string) ([]word, error) {
-	var words []word
+func wordsOf(s string) (words []word, err error) {
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
-		var w word
-		if i := strings.IndexFunc(s, func(r rune) bool { return r == '=' || r == '"' || unicode.IsSpace(r) }); i > 0 && s[i] == '=' {
-			w.name, s = s[:i], s[i+1:]
+		m := attribute.FindStringSubmatch(s)
+		if m[0] == "" || m[2] == "" && strings.HasPrefix(s[len(m[0]):], `"`) {
+			return nil, errors.New(`a quoted value is not closed; write it as "…", with \" for a quote in it`)
 		}
-		if strings.HasPrefix(s, `"`) {
-			quoted, err := strconv.QuotedPrefix(s)
-			if err != nil {
-				return nil, errors.New(`a quoted value is not closed; write it as "…", with \" for a quote in it`)
+		w := word{m[1], m[2]}
+		if strings.HasPrefix(w.value, `"`) {
+			if w.value, err = strconv.Unquote(w.value); err != nil {
+				return nil, fmt.Errorf("%s is not quoted as in Go: %w", m[2], err)
 			}
-			// Unquote cannot fail for a result of QuotedPrefix.
-			w.value, _ = strconv.Unquote(quoted)
-			s = s[len(quoted):]
-		} else {
-			end := strings.IndexFunc(s, unicode.IsSpace)
-			if end < 0 {
-				end = len(s)
-			}
-			w.value, s = s[:end], s[end:]
 		}
-		words = append(words, w)
+		words, s = append(words, w), s[len(m[0]):]
 	}
 	return words, nil
 }
 
 type builder struct {
 	replies []Reply
-	open    bool // the last reply has only errors; the next section is its next attempt
-}
-
-func (b *builder) add(s section) error {
-	kind, words := s.words[0].value, s.words[1:]
-	if kind == "call" {
-		return b.addCall(words, s.body)
-	}
-	begins := !b.open
-	if begins {
-		b.replies = append(b.replies, Reply{})
-	}
-	r := &b.replies[len(b.replies)-1]
-	a := Attempt{Text: s.body}
-	if kind == "error" {
-		a = Attempt{Error: &model.Error{Message: s.body}}
-	}
-	b.open = a.Error != nil
-	for _, w := range words {
-		if a.Error != nil && w == (word{"", "last"}) {
-			b.open = false
-			continue
-		}
-		if err := r.set(&a, w, begins); err != nil {
-			return err
-		}
-	}
-	if a.Error != nil && a.Error.Kind == "" {
-		return fmt.Errorf("an error needs a kind; write kind= and %s", listed(kinds()))
-	}
-	r.Attempts = append(r.Attempts, a)
-	return nil
-}
-
-// first means the reply's first attempt.
-func (r *Reply) set(a *Attempt, w word, first bool) error {
-	switch {
-	case w.name == "when" && first:
-		r.When = w.value
-		if _, err := regexp.Compile(r.When); err != nil {
-			return fmt.Errorf("when: %w", err)
-		}
-		return nil
-	case w.name == "when":
-		return errors.New("only the first attempt at a reply can have when")
-	}
-	return a.set(w)
-}
-
-func (b *builder) addCall(words []word, body string) error {
-	if len(b.replies) == 0 || b.open || b.last().Error != nil {
-		return fmt.Errorf("a call must follow a reply; write %q before it", "=== reply ===")
-	}
-	if len(words) == 0 || words[0].name != "" || words[0].value == "" {
-		return fmt.Errorf("a call must begin with the tool's name; write %q", "=== call read ===")
-	}
-	c := model.Call{Name: words[0].value, Args: body}
-	if body == "" {
-		c.Args = "{}"
-	}
-	for _, w := range words[1:] {
-		switch {
-		case w.name == "id":
-			c.ID = w.value
-		case w == word{"", "no-args"}:
-			c.Args = ""
-		default:
-			return fmt.Errorf("unknown attribute %q of a call; write id=… or no-args", w)
-		}
-	}
-	a := b.last()
-	a.Calls = append(a.Calls, c)
-	return nil
+	open    bool    // the last reply has only errors; the next section is its next attempt
+	text    *string // gets the lines below the last marker
 }
 
 func (b *builder) last() *Attempt {
 	attempts := b.replies[len(b.replies)-1].Attempts
 	return &attempts[len(attempts)-1]
+}
+
+func (b *builder) addCall(words []word) error {
+	if len(b.replies) == 0 || b.last().Error != nil {
+		return fmt.Errorf("a call must follow a reply; write %q before it", "=== reply ===")
+	}
+	if len(words) == 0 || words[0].name != "" || words[0].value == "" {
+		return fmt.Errorf("a call must begin with the tool's name; write %q", "=== call read ===")
+	}
+	c := model.Call{Name: words[0].value, Args: "{}"}
+	for _, w := range words[1:] {
+		if w.name != "id" {
+			return fmt.Errorf("unknown attribute %q of a call; write id=…", w)
+		}
+		c.ID = w.value
+	}
+	a := b.last()
+	a.Calls = append(a.Calls, c)
+	b.text = &a.Calls[len(a.Calls)-1].Args
+	return nil
+}
+
+func (b *builder) addAttempt(failed bool, words []word) error {
+	first := !b.open
+	if first {
+		b.replies = append(b.replies, Reply{})
+	}
+	r := &b.replies[len(b.replies)-1]
+	r.Attempts = append(r.Attempts, Attempt{})
+	a := b.last()
+	if b.open, b.text = failed, &a.Text; failed {
+		a.Error = &model.Error{}
+		b.text = &a.Error.Message
+	}
+	for _, w := range words {
+		var err error
+		switch {
+		case failed && w == word{"", "last"}:
+			b.open = false
+		case w.name == "when" && !first:
+			err = errors.New("only the first attempt at a reply can have when")
+		case w.name == "when":
+			if _, err = regexp.Compile(w.value); err != nil {
+				err = fmt.Errorf("when: %w", err)
+			}
+			r.When = w.value
+		default:
+			err = a.set(w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if failed && a.Error.Kind == "" {
+		return fmt.Errorf("an error needs a kind; write kind= and %s", listed(kinds()))
+	}
+	return nil
 }
 
 func (a *Attempt) set(w word) (err error) {
@@ -234,17 +175,13 @@ func (a *Attempt) set(w word) (err error) {
 			err = errors.New("a duration is negative")
 		}
 	case *model.Finish:
-		*field, err = oneOf(finishes(), w)
+		*field, err = oneOf([]model.Finish{model.Stop, model.Calls, model.Length, model.Filtered, model.Other}, w)
 	case *model.Kind:
 		*field, err = oneOf(kinds(), w)
 	default:
 		err = fmt.Errorf("unknown attribute %q of %s", w, known)
 	}
 	return err
-}
-
-func finishes() []model.Finish {
-	return []model.Finish{model.Stop, model.Calls, model.Length, model.Filtered, model.Other}
 }
 
 func kinds() []model.Kind {

@@ -33,8 +33,7 @@
 //	reply  begins a reply: finish, detail, delay, when, and usage as input,
 //	       output, reasoning, cache_read, cache_write
 //	call   a tool call of the preceding reply: the tool's name, and id. The
-//	       lines below are the arguments; without lines they are {}, or
-//	       empty with no-args
+//	       lines below are the arguments; without lines they are {}
 //	error  a failed attempt: kind, status, after, hint, delay, when. The
 //	       lines below are the message. With last no reply follows: all
 //	       further attempts fail too
@@ -110,8 +109,10 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 		return model.Reply{}, s.invalid("reply %d has no attempts", req.Seq+1)
 	}
 	attempt := reply.Attempts[min(max(0, req.Attempt), len(reply.Attempts)-1)]
-	if err := wait(ctx, attempt.Delay); err != nil {
-		return model.Reply{}, err
+	select {
+	case <-time.After(attempt.Delay):
+	case <-ctx.Done():
+		return model.Reply{}, ctx.Err()
 	}
 	if attempt.Error != nil {
 		e := *attempt.Error
@@ -121,16 +122,26 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 }
 
 func (s *Script) choose(req model.Request) (Reply, error) {
-	question := lastQuestion(req)
-	i, err := s.match(question, req.Seq)
+	question, conditional, found := lastQuestion(req), false, -1
+	for i, r := range s.Replies {
+		if r.When == "" {
+			continue
+		}
+		conditional = true
+		when, err := regexp.Compile(r.When)
+		if err != nil {
+			return Reply{}, s.invalid("reply %d: %v", i+1, err)
+		}
+		if when.MatchString(question) && (found < 0 || i == req.Seq) {
+			found = i
+		}
+	}
 	switch {
-	case err != nil:
-		return Reply{}, err
-	case i >= 0:
-		return s.Replies[i], nil
+	case found >= 0:
+		return s.Replies[found], nil
 	case req.Seq < 0 || req.Seq >= len(s.Replies):
 		why := ""
-		if slices.ContainsFunc(s.Replies, func(r Reply) bool { return r.When != "" }) {
+		if conditional {
 			why = "; a reply with when answers every request that matches, and each takes a turn"
 		}
 		return Reply{}, s.invalid("ends after reply %d, but the run requested reply %d%s", len(s.Replies), req.Seq+1, why)
@@ -139,24 +150,6 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 			req.Seq+1, s.Replies[req.Seq].When, model.OneLine(question))
 	}
 	return s.Replies[req.Seq], nil
-}
-
-// It is seq if that reply's When matches, otherwise the first; -1 if none matches.
-func (s *Script) match(question string, seq int) (int, error) {
-	found := -1
-	for i, r := range s.Replies {
-		if r.When == "" {
-			continue
-		}
-		when, err := regexp.Compile(r.When)
-		if err != nil {
-			return -1, s.invalid("reply %d: %v", i+1, err)
-		}
-		if when.MatchString(question) && (found < 0 || i == seq) {
-			found = i
-		}
-	}
-	return found, nil
 }
 
 func (s *Script) invalid(format string, args ...any) error {
@@ -183,20 +176,6 @@ func lastQuestion(req model.Request) string {
 		return strings.Join(texts, "\n")
 	}
 	return ""
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (a Attempt) reply(req model.Request) (model.Reply, error) {
@@ -229,19 +208,15 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 		r.Usage = &usage
 		return r, nil
 	}
-	r.Usage, err = estimate(req, a)
-	return r, err
-}
-
-// One token for every four bytes is a common rule of thumb.
-func estimate(req model.Request, a Attempt) (*model.Usage, error) {
 	sent, err := json.Marshal(req)
 	if err != nil {
-		return nil, fmt.Errorf("measure the request: %w", err)
+		return model.Reply{}, fmt.Errorf("measure the request: %w", err)
 	}
 	written := len(a.Text)
 	for _, c := range a.Calls {
 		written += len(c.Name) + len(c.Args)
 	}
-	return &model.Usage{Input: int64(len(sent)+3) / 4, Output: int64(written+3) / 4}, nil
+	// One token for every four bytes is a common rule of thumb.
+	r.Usage = &model.Usage{Input: int64(len(sent)+3) / 4, Output: int64(written+3) / 4}
+	return r, nil
 }

@@ -34,7 +34,7 @@ I read.
 === call write ===
 not JSON
 === call list ===
-=== call nothing no-args ===
+=== call nothing ===
 === error kind=auth status=401 last ===
 No key.
 === reply ===
@@ -66,7 +66,7 @@ func want() []script.Reply {
 				{ID: "call_x", Name: "read", Args: `{"path": "main.go"}`},
 				{Name: "write", Args: "not JSON"},
 				{Name: "list", Args: "{}"},
-				{Name: "nothing"},
+				{Name: "nothing", Args: "{}"},
 			}},
 		}},
 		{Attempts: []script.Attempt{{Error: &model.Error{Kind: model.Auth, Status: 401, Message: "No key."}}}},
@@ -203,7 +203,7 @@ func TestReply(t *testing.T) {
 		{ID: "call_x", Name: "read", Args: `{"path": "main.go"}`},
 		{ID: "call_3_2", Name: "write", Args: "not JSON"},
 		{ID: "call_3_3", Name: "list", Args: "{}"},
-		{ID: "call_3_4", Name: "nothing"},
+		{ID: "call_3_4", Name: "nothing", Args: "{}"},
 	}
 	if diff := cmp.Diff(calls, reply.Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)

@@ -94,6 +94,9 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	if l.tree, err = process.StartSupervisor(cmd, s.Place); err != nil {
 		ours.close()
+		if s.Policy.Wall == sandbox.Hidden && errors.Is(err, unix.ENOSPC) { // no disk is full
+			err = errors.New("the system allows no more user namespaces")
+		}
 		return err
 	}
 	l.control = ours

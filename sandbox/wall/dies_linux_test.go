@@ -156,7 +156,7 @@ func TestCommandDiesWithHone(t *testing.T) {
 // and nothing else.
 func TestEndEarlier(t *testing.T) {
 	for _, tr := range trees() {
-		if tr.needs != "" {
+		if tr.needs != "" || strings.Contains(tr.script, "env -i") { // the environment has the mark
 			continue
 		}
 		t.Run(tr.name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 // Start starts a command that stays open, such as a server. It returns when the
 // command runs or has already ended; [sandbox.Running] then returns what Run
 // would have returned. Its error is Run's if the command could not be started.
-// The context, the time limits of the command and the policy, and the end of
+// The context, the time limit of the command, and the end of
 // this process stop the command. Close the walls after it has ended. While it
 // runs, each command of the same walls restores the protected paths to their
 // state at its start.

@@ -1,7 +1,6 @@
 package wall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,8 +186,6 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 			return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
 		}
 	}
-	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
-	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
 	supervise := func() (sandbox.Result, error) {
 		began := time.Now()
 		result, err := w.supervise(ctx, c, up)
@@ -199,14 +196,6 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 		supervise = again(supervise)
 	}
 	return w.guard.Around(supervise)
-}
-
-// 0 means no limit.
-func lower[T int64 | time.Duration](a, b T) T {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {

@@ -40,9 +40,7 @@ type how int
 
 const (
 	lent     how = iota // a link or, with the network, an overlay
-	linked              // a link
 	written             // an overlay: its program writes even when it only reads
-	online              // the same; of no use without the network
 	compiled            // the same; contains what the user compiled
 )
 
@@ -54,7 +52,6 @@ func toolchains() []toolchain {
 			caches: []cache{ // cargo's settings may contain tokens and are not shown
 				{at: []string{"$CARGO_HOME/registry", "~/.cargo/registry"}, inHome: ".cargo/registry"},
 				{at: []string{"$CARGO_HOME/git", "~/.cargo/git"}, inHome: ".cargo/git"},
-				{at: []string{"$CARGO_HOME/bin", "~/.cargo/bin"}, inHome: ".cargo/bin", how: linked},
 			}, more: (*Workshop).rustup},
 		{name: "Java", managers: []manager{{"JENV_ROOT", ".jenv"}},
 			shown: []string{"JAVA_HOME", "JDK_HOME", "MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT", "SCALA_HOME", "KOTLIN_HOME"},
@@ -76,8 +73,8 @@ func toolchains() []toolchain {
 			}},
 		{name: "Python", managers: []manager{{"PYENV_ROOT", ".pyenv"}, {"RYE_HOME", ".rye"}}, shown: []string{"VIRTUAL_ENV", "CONDA_PREFIX"},
 			set: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"}, offline: []string{"PIP_NO_INDEX=1", "UV_OFFLINE=1"},
-			caches: []cache{ // pip cannot use its cache without an index
-				{at: []string{"$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"}, inHome: ".cache/pip", how: online},
+			caches: []cache{
+				{at: []string{"$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"}, inHome: ".cache/pip", how: written},
 				{at: []string{"$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"}, inHome: ".cache/uv", how: written},
 			}, more: (*Workshop).python},
 		{name: "Ruby", managers: []manager{{"RBENV_ROOT", ".rbenv"}}, shown: []string{"GEM_HOME"}},
@@ -147,11 +144,10 @@ func (w *Workshop) cache(c cache) {
 		if w.show(dir) {
 			w.set(c.by, dir)
 		}
-	case c.how == linked, c.how == lent && !w.Net:
+	case c.how == lent && !w.Net:
 		if w.show(dir) {
 			w.link(c.inHome, dir)
 		}
-	case c.how == online && !w.Net:
 	case c.how == compiled && (w.Self == "" || bytes.Contains(readSettings(filepath.Join(dir, "ccache.conf")), []byte("://"))):
 		// These settings may name a server whose address contains a password.
 	default:

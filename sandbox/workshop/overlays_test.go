@@ -41,7 +41,7 @@ func TestOverlays(t *testing.T) {
 		want   []string
 	}{
 		"all":                 {func(*bench) {}, []string{goMod, registry, npm, pip}},
-		"without the network": {func(b *bench) { b.shop.Net = false }, nil},
+		"without the network": {func(b *bench) { b.shop.Net = false }, []string{pip}},
 		"hidden":              {func(b *bench) { b.shop.Hide = []string{b.home + "/.npm", b.home + "/.cargo/registry/x"} }, []string{goMod, pip}},
 		"shared":              {func(b *bench) { b.shop.Write = []string{b.home + "/go"} }, []string{registry, npm, pip}},
 		"a variable of the configuration": {

@@ -15,161 +15,53 @@ import (
 	"hone/sandbox"
 )
 
-// It works below the open directory of the run and never follows what a command may have left there: it removes a symlink in
-// place of a directory.
+// What is there already stays: walls of another kind were tried before for the same commands.
 func (w *Workshop) makeHome() error {
-	run, err := os.OpenRoot(w.Home)
-	if err != nil {
-		return err
-	}
-	defer run.Close()
-	for _, name := range []string{homeDir, tmpDir, asideDir} {
-		if err := makeDir(run, name); err != nil {
-			return err
-		}
-	}
-	home, err := run.OpenRoot(homeDir)
-	if err != nil {
-		return err
-	}
-	defer home.Close()
-	for _, l := range w.links {
-		if err := makeLink(home, l); err != nil {
-			return err
-		}
-	}
-	if w.Net {
-		if err := dropLinks(home); err != nil {
-			return err
-		}
-	}
+	dirs := []string{w.inHome(""), filepath.Join(w.Home, tmpDir), filepath.Join(w.Home, asideDir), w.inHome(".config/git")}
 	for _, v := range w.overlays {
-		name, err := filepath.Rel(w.inHome(""), v.Path)
-		if err != nil || !filepath.IsLocal(name) {
-			continue // an overlay outside the run's home needs no directory in it
-		}
-		if err := errors.Join(makeParents(home, name), makeDir(home, name)); err != nil {
-			return err
+		if sandbox.Within(w.inHome(""), v.Path) { // others need no directory
+			dirs = append(dirs, v.Path)
 		}
 	}
-	if err := ignorePlaceholders(home); err != nil {
-		return err
-	}
-	if err := w.gitIdentity(home); err != nil {
-		return err
-	}
+	links := w.links
 	for _, name := range w.Links {
 		name = strings.TrimPrefix(name, "~/")
-		if err := makeLink(home, link{name, w.homePath(name)}); err != nil {
+		links = append(links, link{name, w.homePath(name)})
+	}
+	for _, l := range links {
+		dirs = append(dirs, filepath.Dir(w.inHome(l.Name)))
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	// Placeholders exist while a command runs; git add does not add them.
+	err := os.WriteFile(w.inHome(".config/git/ignore"), []byte("/.config/hone.toml\n/.config/bork.json\n"), 0o600)
+	if err == nil {
+		err = os.WriteFile(w.inHome(".gitconfig"), []byte(w.gitSettings()), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := os.Symlink(l.Target, w.inHome(l.Name)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	// Some programs ask whether they may write, and do not try.
-	return errors.Join(w.As.Own(filepath.Join(w.Home, homeDir)), w.As.Own(filepath.Join(w.Home, tmpDir)))
-}
-
-// ignorePlaceholders writes git's list of ignored files. It contains the protected
-// files in the workspace that have placeholders while a command runs if they do not
-// exist, so that git add does not add these. It keeps an existing list.
-func ignorePlaceholders(home *os.Root) error {
-	list := filepath.FromSlash(".config/git/ignore")
-	if err := makeParents(home, list); err != nil {
-		return err
-	}
-	f, err := home.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("/.config/hone.toml\n/.config/bork.json\n")
-	return errors.Join(err, f.Close())
-}
-
-// Only this user can access the directory. Anything else with its name is replaced.
-func makeDir(in *os.Root, name string) error {
-	info, err := in.Lstat(name)
-	if err == nil && !info.IsDir() {
-		if err := in.Remove(name); err != nil {
-			return err
-		}
-	}
-	if err := in.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-func makeParents(home *os.Root, name string) error {
-	for i, c := range name {
-		if c == filepath.Separator {
-			if err := makeDir(home, name[:i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// A directory or file at its path stays, because a command made it.
-func makeLink(home *os.Root, l link) error {
-	name := filepath.FromSlash(l.Name)
-	if err := makeParents(home, name); err != nil {
-		return err
-	}
-	if target, err := home.Readlink(name); err == nil {
-		if target == l.Target {
-			return nil
-		}
-		if err := home.Remove(name); err != nil {
-			return err
-		}
-	}
-	if err := home.Symlink(l.Target, name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// An earlier run without the network made these links: their targets cannot be written.
-func dropLinks(home *os.Root) error {
-	names := []string{".m2/repository"}
-	for _, t := range toolchains() {
-		for _, c := range t.caches {
-			if c.by == "" && c.how == lent {
-				names = append(names, c.inHome)
-			}
-		}
-	}
-	for _, name := range names {
-		name = filepath.FromSlash(name)
-		if info, err := home.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			if err := home.Remove(name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return errors.Join(w.As.Own(w.inHome("")), w.As.Own(filepath.Join(w.Home, tmpDir)))
 }
 
 // Commands commit in the user's name, in repositories of any owner: walls replace git's own check of the owner. No other
-// setting of the user is copied. Existing settings stay.
-func (w *Workshop) gitIdentity(home *os.Root) error {
-	if _, err := home.Lstat(".gitconfig"); err == nil {
-		return nil
-	}
+// setting of the user is copied.
+func (w *Workshop) gitSettings() string {
 	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
 	if git, err := sandbox.FindProgram("git", w.Environ, slices.Concat(w.Write, []string{w.Root, w.Tree})...); err == nil {
 		name, email := w.gitUser(git)
 		text += gitUserSetting("name", name) + gitUserSetting("email", email)
 	}
-	f, err := home.OpenFile(".gitconfig", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	return text
 }
 
 func gitUserSetting(key, value string) string {

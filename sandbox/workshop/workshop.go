@@ -40,7 +40,7 @@ type Workshop struct {
 	sandbox.Policy
 	// Root is the workspace, an absolute path. Commands may write it.
 	Root string
-	// Home is the directory of this run, an absolute path outside Root that
+	// Home is a new directory, an absolute path outside Root that
 	// nothing else uses. It will contain the directories home, tmp, aside and layers.
 	// Commands may write the first two, which keep their contents from one
 	// command to the next.
@@ -96,9 +96,8 @@ const (
 )
 
 // Equip makes the directories of the run, and returns all that commands may reach, with
-// their complete environment, sorted. It may be called again for the same Home,
-// as a resumed run does: files of earlier commands remain, but their symlinks are
-// never followed.
+// their complete environment, sorted. It may be called again for the same Home only before a command
+// ran: it follows the symlinks that commands may leave there.
 //
 // TMPDIR is the real path of the run's tmp, which every wall shows; only some can
 // show it as /tmp. Programs that always use /tmp, such as Java without

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"hone/internal/gitdir"
 	"hone/sandbox"
 )
@@ -250,54 +252,20 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestHomeIsNotFollowed checks that symlinks that a command left in its home are not
-// followed.
-func TestHomeIsNotFollowed(t *testing.T) {
-	b := newBench(t, "person/.cargo/bin/cargo*", "person/.cargo/registry/x", "person/precious", "person/dir/x",
-		"cache/run/home/.cargo -> %/person/dir", "cache/run/home/.gitconfig -> %/person/precious", "cache/run/tmp -> %/person", "cache/run/aside")
-	p, _ := b.policy(t)
-	b.check(t, p, "none", "person/precious", "person/dir/x")
-	b.check(t, p, "write", "cache/run/tmp/x")
-	for _, name := range []string{"person/dir/bin", "person/dir/registry"} {
-		if _, err := os.Lstat(filepath.Join(b.base, name)); err == nil {
-			t.Errorf("%s was made", name)
+// Walls of several kinds may be tried with one home.
+func TestHomeTwice(t *testing.T) {
+	b := newBench(t, "person/.cargo/registry/x", "person/.m2/repository/x", "person/.agent/x")
+	b.shop.Links = []string{"~/.agent"}
+	first, _ := b.policy(t)
+	again, _ := b.policy(t)
+	if diff := cmp.Diff(first.Env, again.Env); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{".cargo/registry": ".cargo/registry", ".m2/repository": ".m2/repository", ".agent": ".agent"} {
+		if target, err := os.Readlink(filepath.Join(b.run, "home", name)); err != nil || target != filepath.Join(b.home, want) {
+			t.Errorf("%s: %s, %v", name, target, err)
 		}
 	}
-	if data, _ := os.ReadFile(filepath.Join(b.home, "precious")); string(data) != "x\n" {
-		t.Errorf("%q", data)
-	}
-
-	if err := os.RemoveAll(b.run + "/home"); err != nil {
-		t.Fatal(err)
-	}
-	b.make(t, "cache/run/home -> %/person")
-	p, _ = b.policy(t)
-	b.check(t, p, "none", "person/precious")
-	b.check(t, p, "write", "cache/run/home/x")
-	if _, err := os.Lstat(b.home + "/.gitconfig"); err == nil {
-		t.Error("written through a link")
-	}
-}
-
-// TestHomeIsKept checks that files of one command remain for the next one, even when
-// the run is resumed, and that a run with the network has caches of its own.
-func TestHomeIsKept(t *testing.T) {
-	b := newBench(t, "person/.cargo/registry/x", "person/.cargo/bin/cargo*", "person/.m2/repository/x")
-	b.policy(t)
-	b.make(t, "cache/run/home/.cache/x")
-	link := b.run + "/home/.cargo/registry"
-	if target, err := os.Readlink(link); err != nil || target != b.home+"/.cargo/registry" {
-		t.Error(target, err)
-	}
-	b.shop.Net = true
-	p, _ := b.policy(t)
-	if info, err := os.Lstat(link); err != nil || !info.IsDir() {
-		t.Error("crates cannot be written", err)
-	}
-	if _, err := os.Stat(b.run + "/home/.cargo/bin/cargo"); err != nil {
-		t.Error(err)
-	}
-	b.check(t, p, "write", "cache/run/home/.cache/x", "cache/run/home/.cargo/registry/x")
 }
 
 // A tree that is read-only stays so under all its names, and what lies elsewhere can be written.

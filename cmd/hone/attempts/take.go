@@ -178,7 +178,7 @@ func Applied(home *journal.Home, of, except string) (number int, edits []workspa
 	found := errors.New("found")
 	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
 		end, _ := past.End()
-		made := end.Kind == hone.KindDone || len(past.Edits()) > 0
+		made := run == of && end.Kind == hone.KindDone || len(past.Edits()) > 0 // a take that changed nothing found its attempt applied
 		if run == except || run < of || !made || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
 			return nil
 		}
@@ -199,21 +199,6 @@ func Applied(home *journal.Home, of, except string) (number int, edits []workspa
 		err = nil
 	}
 	return number, edits, err
-}
-
-// IsApplied reports whether the tree has the attempt already, as it was applied.
-func (f Found) IsApplied(ctx context.Context, home *journal.Home) (bool, error) {
-	number, edits, err := Applied(home, f.Of, "")
-	if err != nil || number != f.Number {
-		return false, err
-	}
-	tree, err := workspace.Open(home.Workspace(), workspace.Options{})
-	if err != nil {
-		return false, err
-	}
-	defer tree.Close()
-	others, err := mismatches(ctx, tree, edits, func(e workspace.Delta, is workspace.Entry) bool { return is.SameState(e.After) })
-	return err == nil && len(others) == 0, err
 }
 
 func recordOf[T any](home *journal.Home, past *history.Past, name string) (v T, err error) {

@@ -320,22 +320,29 @@ func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
 	return passes()
 }
 
+// maxJudge is how long a judge, or a check before the first try, may take.
+const maxJudge = 10 * time.Minute
+
 // The files of the judge replace what a model put in their places. That is done in the walls of
 // the judge, because a model's commands wrote the tree: a link in it leads nowhere else there.
 const withFiles = `tar -C "$0" -cf - . | tar -xmof - && exec sh -c "$1"`
 
 // It returns why the command line failed; empty if it passed. An error means that it could not run.
 func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string, files ...string) (said string, err error) {
-	args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t), "--timeout", "10m"}, t.JudgeWall)
+	args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t)}, t.JudgeWall)
 	for _, dir := range files {
 		args = append(args, "--ro", dir, "--", "sh", "-c", withFiles, dir, line)
 	}
 	if len(files) == 0 {
 		args = append(args, "--", "sh", "-c", line)
 	}
-	r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(ctx)
+	limited, cancel := context.WithTimeout(ctx, maxJudge)
+	defer cancel()
+	r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(limited)
 	failed, ok := errors.AsType[*child.Failure](err)
 	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Sprintf("it did not end within %s", maxJudge), nil
 	case err == nil || !ok || failed.Why != "" && r.Exit != 3:
 		return "", cmp.Or(err, ctx.Err())
 	case failed.Why == "" && check.NotRun(r.Exit):

@@ -46,7 +46,7 @@ type Table struct {
 
 type file struct {
 	Defaults Table            `toml:"defaults"`
-	Cases    map[string]Table `toml:"cases" valid:"case"`
+	Cases    map[string]Table `toml:"cases" valid:"name"`
 }
 
 // Load reads a file of cases. Every error names the file and the line, and says what to

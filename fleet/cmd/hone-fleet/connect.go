@@ -122,12 +122,8 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }
 
-func noWorker(err error) bool {
-	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
-	return late(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
-}
-
 func serverFailure(err error, id string) error {
+	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
 	refused, declined := (*serviceerror.QueryFailed)(nil), (*temporal.ApplicationError)(nil)
 	switch {
 	case err == nil:
@@ -140,7 +136,7 @@ func serverFailure(err error, id string) error {
 		return failure.Usage(fmt.Sprintf("batch %s: %s", id, declined.Message()), "hone-fleet show "+id)
 	case errors.As(err, &refused):
 		return failure.Of(fmt.Errorf("batch %s: %w", id, err), "")
-	case noWorker(err):
+	case late(err), errors.As(err, &idle) && strings.Contains(idle.Message, "no poller"):
 		return failure.Of(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failure.Of(err, "")

@@ -45,37 +45,30 @@ protected file, and asks you first.
 	return nil
 }
 
-func demoJobs(ctx context.Context, dir string) ([]job.Job, error) {
-	if _, err := os.Stat(dir); err != nil {
-		if err := writeDemo(ctx, dir); err != nil {
+func demoJobs(ctx context.Context, dir string) (jobs []job.Job, err error) {
+	_, none := os.Stat(dir)
+	if none != nil {
+		files, err := fs.Sub(sample, "demo")
+		if err == nil {
+			err = os.CopyFS(dir, files)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	var jobs []job.Job
 	for _, name := range []string{"small", "empty", "guarded"} {
-		j := job.Job{Name: name, Repo: filepath.Join(dir, "repositories", name), Loop: "fix",
-			Model: "script/" + filepath.Join(dir, "replies", name+".script"),
-			Args:  []string{"--check", "sh check.sh"}}
+		repo := filepath.Join(dir, "repositories", name)
+		for _, line := range []string{"init --quiet --initial-branch=main", "add --all",
+			"-c user.name=hone -c user.email=hone@localhost -c commit.gpgSign=false commit --quiet --message=sample"} {
+			if err == nil && none != nil {
+				_, err = gitOutput(ctx, repo, strings.Fields(line)...)
+			}
+		}
+		j := job.Job{Name: name, Repo: repo, Loop: "fix", Model: "script/" + filepath.Join(dir, "replies", name+".script"), Args: []string{"--check", "sh check.sh"}}
 		if name == "guarded" {
 			j.Args = append(j.Args, "--rounds", "1")
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, nil
-}
-
-func writeDemo(ctx context.Context, dir string) error {
-	files, err := fs.Sub(sample, "demo")
-	if err == nil {
-		err = os.CopyFS(dir, files)
-	}
-	for _, name := range []string{"small", "empty", "guarded"} {
-		for _, line := range []string{"init --quiet --initial-branch=main", "add --all",
-			"-c user.name=hone -c user.email=hone@localhost -c commit.gpgSign=false commit --quiet --message=sample"} {
-			if err == nil {
-				_, err = gitOutput(ctx, filepath.Join(dir, "repositories", name), strings.Fields(line)...)
-			}
-		}
-	}
-	return err
+	return jobs, err
 }

@@ -109,25 +109,17 @@ func (a *app) results(ctx context.Context, f resultsFlags, s flow.Status, names 
 			render.Count(len(list), "result"), len(s.Jobs), s.ID)
 		return nil
 	}
-	from, err := openStore("results", f.store)
+	if f.store == "" {
+		return failure.Usage("results needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+	}
+	from, err := store.Open(f.store)
 	if err != nil {
-		return err
+		return failure.UsageOf(err, "")
 	}
 	if f.run != "" {
 		return a.exportRuns(ctx, f, from, s, names)
 	}
 	return delivery{app: a, flags: f, batch: s.ID, from: from}.deliver(ctx, list)
-}
-
-func openStore(command, where string) (store.Store, error) {
-	if where == "" {
-		return nil, failure.Usage(command+" needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	s, err := store.Open(where)
-	if err != nil {
-		return nil, failure.UsageOf(err, "")
-	}
-	return s, nil
 }
 
 // Only the user can read the files.

@@ -110,7 +110,11 @@ func (a *app) printStatus(s flow.Status) {
 	if s.Bank.Cap != (group.Amount{}) {
 		free = fmt.Sprintf(", %v free", s.Bank.Free)
 	}
-	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, batchSummary(s))
+	state := batchState(s)
+	if done := s.Counts[flow.Done]; done < len(s.Jobs) {
+		state = fmt.Sprintf("%d done, %s", done, state)
+	}
+	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, state)
 	fmt.Fprintf(a.out, "budget: %s spent, %v lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), s.Bank.Lent, free)
 	rows := [][]string{{"JOB", "STATE", "ROUNDS", "TOKENS", "COST", "WHY"}}
 	for _, j := range s.Jobs {
@@ -148,13 +152,6 @@ func whyOf(j flow.JobStatus) string {
 		return j.Why
 	}
 	return j.Outcome.Why
-}
-
-func batchSummary(s flow.Status) string {
-	if s.Counts[flow.Done] == len(s.Jobs) {
-		return "all done"
-	}
-	return fmt.Sprintf("%d done, %s", s.Counts[flow.Done], batchState(s))
 }
 
 func spentText(spent, limit group.Amount) string {

@@ -4,6 +4,7 @@ package denied
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,15 +16,6 @@ import (
 	"hone/sandbox"
 	"hone/sandbox/workshop"
 )
-
-// cause is a way in which walls can make a command fail.
-type cause struct {
-	name string
-	sign *lazyregexp.Regexp // matches a line of output; the first group that matches is what the command missed
-	// note tells the user how to open the walls for what was missed. It is empty if
-	// that does not exist outside the walls either.
-	note func(c Command, line, missed string) string
-}
 
 // Command is a command that failed behind walls.
 type Command struct {
@@ -38,10 +30,10 @@ type Command struct {
 	Keys      []string             // the variables that commands never get
 }
 
-var causes = []cause{
-	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
-	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
-}
+var (
+	unreached = lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`)
+	notFound  = lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`)
+)
 
 const maxLines = 1000
 
@@ -61,22 +53,19 @@ func (c Command) Notes(output string) map[string]string {
 	}
 	files := c.neededFiles(lines)
 	if len(files) > 0 {
-		notes["secret "+strings.Join(files.paths(), " ")] = files.note(len(c.Secrets) - len(files))
+		notes["secret "+strings.Join(c.Hidden(output), " ")] = secretNote(files, len(c.Secrets)-len(files))
 	}
 	for _, line := range lines {
-		for _, cause := range causes {
-			if notes[cause.name] != "" || len(files) > 0 && cause.name == "path" {
-				continue
-			}
-			for _, match := range cause.sign.FindAllStringSubmatch(line, -1) {
-				missed := match[slices.IndexFunc(match[1:], func(s string) bool { return s != "" })+1]
-				if text := cause.note(c, line, missed); text != "" {
-					notes[cause.name] = text
-					break
-				}
+		if how := unreached.FindString(line); how != "" && len(files) == 0 && notes["path"] == "" {
+			notes["path"] = c.pathNote(line, how)
+		}
+		for _, match := range notFound.FindAllStringSubmatch(line, -1) {
+			if notes["program"] == "" {
+				notes["program"] = c.programNote(strings.Join(match[1:], ""))
 			}
 		}
 	}
+	maps.DeleteFunc(notes, func(_, note string) bool { return note == "" })
 	return notes
 }
 
@@ -153,7 +142,7 @@ func variableNote(names []string) string {
 		what, which, strings.Join(names, `", "`), config.HonePath)
 }
 
-func (c Command) programNote(_, name string) string {
+func (c Command) programNote(name string) string {
 	if _, err := sandbox.FindProgram(name, c.Env); err == nil {
 		return ""
 	}

@@ -16,31 +16,28 @@ import (
 var unreadable = lazyregexp.New(`(?i)\b(?:permission denied|eacces|not readable|not found|no such file)\b|` +
 	`\b(?:can(?:no|')?t|could(?: not|n't)|unable to|failed to) (?:open|read|access|find|load|resolve)\b`)
 
-type hiddenFiles []hiddenFile
-
-type hiddenFile struct {
-	path string // from the root, with slashes
-	why  string
-}
-
 // Hidden returns the secret files that a command seems to have needed, as paths from
 // the root; nil if there are none. It can miss a file, or name a wrong one.
-func (c Command) Hidden(output string) []string { return c.neededFiles(lastLines(output)).paths() }
-
-func (c Command) neededFiles(lines []string) (files hiddenFiles) {
-	if len(c.Secrets) == 0 {
-		return nil
+func (c Command) Hidden(output string) (paths []string) {
+	for _, file := range c.neededFiles(lastLines(output)) {
+		paths = append(paths, file.Path)
 	}
+	return paths
+}
+
+// Their paths are from the root, with slashes.
+func (c Command) neededFiles(lines []string) (files []listing.SecretFile) {
 	var named []string
 	for _, line := range lines {
-		if unreadable.MatchString(line) {
+		if len(c.Secrets) > 0 && unreadable.MatchString(line) {
 			named = append(named, pathsIn(line)...)
 		}
 	}
 	for _, s := range c.Secrets {
 		rel, err := filepath.Rel(c.Root, s.Path)
 		if err == nil && slices.ContainsFunc(named, func(p string) bool { return c.isNamed(p, s) }) {
-			files = append(files, hiddenFile{path: filepath.ToSlash(rel), why: s.Why})
+			s.Path = filepath.ToSlash(rel)
+			files = append(files, s)
 		}
 	}
 	return files
@@ -52,22 +49,15 @@ func (c Command) isNamed(path string, s listing.SecretFile) bool {
 	return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
 }
 
-func (f hiddenFiles) paths() (paths []string) {
-	for _, file := range f {
-		paths = append(paths, file.path)
-	}
-	return paths
-}
-
 const maxNamed = 10
 
 // others is the number of hidden files that the output does not name: compilers stop at the first.
-func (f hiddenFiles) note(others int) string {
+func secretNote(f []listing.SecretFile, others int) string {
 	var named, sendable []string
 	for _, file := range f[:min(len(f), maxNamed)] {
-		named = append(named, fmt.Sprintf("%s (%s)", file.path, file.why))
-		if file.why != secret.OwnKeyReason {
-			sendable = append(sendable, file.path)
+		named = append(named, fmt.Sprintf("%s (%s)", file.Path, file.Why))
+		if file.Why != secret.OwnKeyReason {
+			sendable = append(sendable, file.Path)
 		}
 	}
 	text := "a command seems to need " + strings.Join(named, ", ") + ", hidden because it looks secret"

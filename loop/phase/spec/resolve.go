@@ -8,11 +8,9 @@ import (
 
 // Resolve compares specs, which must be in the order of their phases. It sets what
 // supersedes a contract, a step or a flow, and warns about superseded contracts that no
-// earlier line states, and about contracts that a later phase changes without
-// SUPERSEDES. It must be called once.
+// earlier line states. It must be called once.
 func Resolve(specs []Phase) {
 	var earlier []*Item
-	stated := map[string]*Item{} // contracts by their action
 	for n := range specs {
 		s := &specs[n]
 		for i := range s.Items {
@@ -21,9 +19,6 @@ func Resolve(specs []Phase) {
 				if problem := supersede(earlier, target, item.Place()); problem != "" {
 					s.warn(item.Line, "it supersedes “%s”, which %s", target, problem)
 				}
-			}
-			if other := contradictedBy(stated, item); other != nil {
-				s.warn(item.Line, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it", other.Place(), other.Steps[0].Expected, other)
 			}
 			earlier = append(earlier, item)
 		}
@@ -62,20 +57,6 @@ func supersede(items []*Item, target, by string) (problem string) {
 		}
 	}
 	return "no earlier line states"
-}
-
-// It also remembers item.
-func contradictedBy(stated map[string]*Item, item *Item) *Item {
-	if item.isFlow() {
-		return nil
-	}
-	action := Plain(item.Steps[0].Action)
-	other := stated[action]
-	stated[action] = item
-	if other == nil || other.By != "" || other.Path == item.Path || Plain(other.String()) == Plain(item.String()) {
-		return nil
-	}
-	return other
 }
 
 var aroundMarks = lazyregexp.New(`\s*[{}()\[\],:;]\s*`)

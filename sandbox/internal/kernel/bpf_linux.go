@@ -51,18 +51,3 @@ func jump(condition uint16, k uint32, then, otherwise block) block {
 	}
 	return slices.Concat(b, otherwise, then)
 }
-
-// span is the verdict for the calls from a number up to the next span.
-type span struct {
-	from uint32
-	do   block
-}
-
-// With binary search each call costs only a few comparisons.
-func search(spans []span) block {
-	if len(spans) == 1 {
-		return spans[0].do
-	}
-	half := len(spans) / 2
-	return jump(unix.BPF_JGE, spans[half].from, search(spans[half:]), search(spans[:half]))
-}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 
@@ -59,31 +58,16 @@ func filter(p sandbox.Policy, m machine, abi int) (program block, ok bool) {
 	if m.arch == 0 {
 		return nil, false
 	}
-	verdict := loading(atCall, search(spans(m, rulesFor(p, abi))))
-	return loading(atArch, whenIs(m.arch, verdict, failWith(unix.ENOSYS))), true
-}
-
-func spans(m machine, rules []rule) []span {
 	const x32 = 1 << 30 // on amd64; no machine has higher numbers
-	rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return m.number(r) == noCall })
-	slices.SortFunc(rules, func(a, b rule) int { return cmp.Compare(m.number(a), m.number(b)) })
-	all := []span{{0, letPass()}}
-	add := func(from uint32, do block) {
-		last := &all[len(all)-1]
-		switch {
-		case slices.Equal(last.do, do):
-		case last.from == from:
-			last.do = do
-		default:
-			all = append(all, span{from, do})
+	// One comparison after the other: since Linux 5.11 the kernel remembers which calls are always allowed.
+	verdict := letPass()
+	for _, r := range rulesFor(p, abi) {
+		if n := m.number(r); n != noCall {
+			verdict = whenIs(uint32(n), r.do, verdict)
 		}
 	}
-	for _, r := range rules {
-		add(uint32(m.number(r)), r.do)
-		add(uint32(m.number(r))+1, letPass())
-	}
-	add(x32, failWith(unix.ENOSYS))
-	return all
+	verdict = loading(atCall, jump(unix.BPF_JGE, x32, failWith(unix.ENOSYS), verdict))
+	return loading(atArch, whenIs(m.arch, verdict, failWith(unix.ENOSYS))), true
 }
 
 // rulesFor returns the rules that are needed in addition to an ABI of Landlock.

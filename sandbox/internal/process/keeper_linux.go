@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,47 +78,21 @@ func (k *Keeper) EndEarlier() (programs []string) {
 const marker = "HONE_COMMAND_ID"
 
 // mark adds the mark of this supervisor to the environment of its command, where those that are
-// there stay. A process may start with another environment. So the soft limit of processor time
-// in real-time scheduling becomes a number of the mark, too, which is a hundred thousand years: all
-// children inherit it, programs do not change it, and it can be read of a zombie.
+// there stay. A process that starts another one without its environment is found as long as it lives.
 func mark(env []string) []string {
-	own := os.Getenv(marker)
-	var has unix.Rlimit
-	if number, _ := numbersOf(own); unix.Getrlimit(unix.RLIMIT_RTTIME, &has) == nil && has.Max >= number {
-		_ = unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: number, Max: has.Max})
-	}
 	marked := make([]string, 0, len(env)+1)
-	all := own
+	all := os.Getenv(marker)
 	for _, variable := range env {
 		if outer, ok := strings.CutPrefix(variable, marker+"="); !ok {
 			marked = append(marked, variable)
 		} else if outer != "" {
-			all = outer + "," + own
+			all = outer + "," + all
 		}
 	}
 	return append(marked, marker+"="+all)
 }
 
-// numbersOf returns the first number of a mark, and how many numbers a place has.
-func numbersOf(mark string) (first, count uint64) {
-	sum := func(text string) uint64 {
-		h := sha256.Sum256([]byte(text))
-		return binary.BigEndian.Uint64(h[:])
-	}
-	const commandBits = 30
-	place, command, one := strings.Cut(mark, ".")
-	if first = 1<<62 | sum(place)>>34<<commandBits; !one {
-		return first, 1 << commandBits
-	}
-	return first | sum(command)>>(64-commandBits), 1
-}
-
 func isMarked(pid int, mark string) bool {
-	first, count := numbersOf(mark)
-	var has unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur-first < count {
-		return true
-	}
 	env, err := readProc(pid, "environ")
 	return err == nil && bytes.Contains(env, []byte(mark))
 }

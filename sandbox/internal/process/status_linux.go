@@ -34,46 +34,6 @@ func All() []Status {
 	return all
 }
 
-// descendants returns what this process started, and what that started.
-//
-// The result is not complete if the kernel does not list children, or if a process has
-// ended: its children have moved to a process that was looked at before. The end of a
-// process further below may go unnoticed, and the kernel may omit a child while another one
-// is reaped, so look twice.
-func descendants() (all []Status, complete bool) {
-	parents := []int{os.Getpid()}
-	for i := 0; i < len(parents); i++ {
-		below, ok := children(parents[i])
-		if own, alive := ReadStatus(parents[i]); !ok || i > 0 && (!alive || own.Zombie) {
-			return nil, false
-		}
-		for _, pid := range below {
-			s, ok := ReadStatus(pid)
-			if !ok {
-				return nil, false
-			}
-			all, parents = append(all, s), append(parents, pid)
-		}
-	}
-	return all, true
-}
-
-// ok is false if the process or a thread has ended, or if the kernel does not list children.
-func children(pid int) (all []int, ok bool) {
-	for _, thread := range numbers("/proc/" + strconv.Itoa(pid) + "/task") {
-		text, err := readProc(pid, "task/"+strconv.Itoa(thread)+"/children")
-		if err != nil {
-			return nil, false
-		}
-		for _, field := range strings.Fields(string(text)) {
-			child, _ := strconv.Atoi(field)
-			all = append(all, child)
-		}
-		ok = true
-	}
-	return all, ok
-}
-
 func pids() []int { return numbers("/proc") }
 
 func numbers(path string) []int {

@@ -4,33 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"hone/internal/waittest"
 )
 
 func TestMark(t *testing.T) {
 	t.Setenv(marker, "place.inner")
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &own); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = unix.Setrlimit(unix.RLIMIT_RTTIME, &own) }()
 	got := strings.Join(mark([]string{"A=1", marker + "=outer"}), " ")
 	if want := "A=1 " + marker + "=outer,place.inner"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-	for text, want := range map[string]bool{"place": true, "place.inner": true, "place.other": false, "other": false, "other.inner": false} {
-		if isMarked(os.Getpid(), text) != want {
-			t.Errorf("marked with %s: %v", text, !want)
-		}
 	}
 }
 
@@ -68,40 +53,5 @@ func TestReadProc(t *testing.T) {
 	}
 	if _, err := readProc(cmd.Process.Pid, "nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// descendants finds those of every depth, and says that it may have missed some if a process has ended.
-func TestDescendants(t *testing.T) {
-	cmd := exec.Command("sh", "-c", `sh -c 'sh -c "echo \$\$; exec sleep 1000"; true'; true`)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	var deepest int
-	if err == nil {
-		_, err = fmt.Fscan(out, &deepest)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() }()
-	if _, ok := children(os.Getpid()); !ok {
-		t.Skip("the kernel does not list children")
-	}
-	all, complete := descendants()
-	has := func(pid int) bool { return slices.ContainsFunc(all, func(s Status) bool { return s.PID == pid }) }
-	if !complete || len(all) < 3 || !has(cmd.Process.Pid) || !has(deepest) {
-		t.Errorf("%v of %d and %d, complete: %t", all, cmd.Process.Pid, deepest, complete)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := waitid(unix.P_PID, cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-	if all, complete := descendants(); complete {
-		t.Errorf("%v are said to be all, after the end of %d", all, cmd.Process.Pid)
 	}
 }

@@ -155,8 +155,5 @@ func (t *Tree) members() []Status {
 	if t.id != "" {
 		return below(All(), func(s Status) bool { return t.killed[s.process] || s.PID != os.Getpid() && isMarked(s.PID, t.id) })
 	}
-	if all, complete := descendants(); complete {
-		return all
-	}
 	return below(All(), func(s Status) bool { return s.Parent == os.Getpid() })
 }

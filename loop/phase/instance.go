@@ -1,4 +1,4 @@
-package devserver
+package phase
 
 import (
 	"context"
@@ -55,8 +55,8 @@ func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since s
 // Requests returns how many requests have reached the server in this process.
 func (g *Instance) Requests() int { return int(g.requests.Load()) }
 
-// Started is the outcome of starting the server.
-type Started struct {
+// started is the outcome of starting the server.
+type started struct {
 	Up  bool   `json:"up"`
 	Why string `json:"why,omitempty"` // why it is not up
 	// The report's Log is the server's output if it is not up.
@@ -74,7 +74,7 @@ func (g *Instance) ensureUp(ctx context.Context) error {
 	got, err := g.Start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
-			Next: hone.Next{First: "read " + Log, Verb: hone.Resume}}
+			Next: hone.Next{First: "read " + devLog, Verb: hone.Resume}}
 	}
 	g.mu.Lock()
 	g.restarted = before
@@ -96,10 +96,10 @@ func (g *Instance) countRecorded(what string) (n int) {
 }
 
 // Start starts the server, which must be down.
-func (g *Instance) Start(ctx context.Context) (Started, error) {
+func (g *Instance) Start(ctx context.Context) (started, error) {
 	c, err := g.hooks.startConductor(g.ctx)
 	if err != nil {
-		return Started{}, err
+		return started{}, err
 	}
 	got, err := g.startWith(ctx, c)
 	if err != nil || !got.Up {
@@ -112,34 +112,34 @@ func (g *Instance) Start(ctx context.Context) (Started, error) {
 	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
 }
 
-func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error) {
+func (g *Instance) startWith(ctx context.Context, c *conductor) (started, error) {
 	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
 		conn.Close()
-		return Started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("another program answers on port %d, which the project's server needs", g.server.port),
+		return started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("another program answers on port %d, which the project's server needs", g.server.port),
 			Next: hone.Next{First: "stop it", Verb: hone.Resume,
-				Or: &hone.Next{First: "give the server another port in " + Config, Verb: hone.NewRun, Flags: []hone.Flag{{Name: "dev-url", Value: "URL"}}}}}
+				Or: &hone.Next{First: "give the server another port in " + HooksName, Verb: hone.NewRun, Flags: []hone.Flag{{Name: "dev-url", Value: "URL"}}}}}
 	}
 	// A file of an earlier server must not be mistaken for one of this server.
-	if err := artifact.Remove(g.run.Tree.Dir(), PID); err != nil {
-		return Started{}, err
+	if err := artifact.Remove(g.run.Tree.Dir(), devPID); err != nil {
+		return started{}, err
 	}
 	if err := c.must(ctx, "start_dev"); err != nil {
-		return Started{}, err
+		return started{}, err
 	}
 	if why := c.await(ctx, g.server.port); why != "" {
 		if ctx.Err() != nil {
-			return Started{}, context.Cause(ctx)
+			return started{}, context.Cause(ctx)
 		}
-		if output := c.output(); UnwritableLog(output) != "" { // bash then does not start what would have written it
-			return Started{}, hookStop("start_dev", "could not write the server's log", output)
+		if output := c.output(); unwritableLog.FindString(output) != "" { // bash then does not start what would have written it
+			return started{}, hookStop("start_dev", "could not write the server's log", output)
 		}
-		return Started{Why: why, Report: history.Report{Said: "did not come up, see " + Log, Log: g.log() + c.output()}}, nil
+		return started{Why: why, Report: history.Report{Said: "did not come up, see " + devLog, Log: g.log() + c.output()}}, nil
 	}
-	return Started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
+	return started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
 }
 
 func (g *Instance) log() string {
-	for _, name := range []string{Log, otherLog} {
+	for _, name := range []string{devLog, otherDevLog} {
 		if text, err := artifact.Read(g.run.Tree.Dir(), name, maxLog); err == nil {
 			return excerpt.Middle(string(text), maxExcerpt)
 		}

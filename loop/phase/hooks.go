@@ -1,14 +1,7 @@
-// Package devserver runs the commands of a project, the hooks in abl.config.sh,
-// and the server that they start (rulings A9 and A13).
-//
-// [Hooks] runs a hook to its end. [Server] connects the verifier's walls to the
-// project's server, which runs behind walls of its own; an [Instance] is that server
-// for one run of the test suite. The server is started, awaited, reset and stopped
-// here. No process of the project outlives its Instance, and what the server
-// printed is never sent to the verifier.
-package devserver
+package phase
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,16 +16,11 @@ import (
 // Where the hooks are, and where start_dev leaves the server's output and the id
 // of its process. Paths are relative to the project's root.
 const (
-	Config = "abl.config.sh"
-	Log    = "tests/results/dev.log"
-	PID    = "tests/results/dev.pid"
+	HooksName = "abl.config.sh"
+	devLog    = "tests/results/dev.log"
+	devPID    = "tests/results/dev.pid"
 
-	otherLog = "logs/dev.log" // in ABL's later layout
-)
-
-const (
-	maxLog     = 16 << 20 // bytes of output that are read
-	maxExcerpt = 48 << 10 // bytes of output in a report
+	otherDevLog = "logs/dev.log" // in ABL's later layout
 )
 
 // Hooks are the project's own commands: health_check, map_deps, start_dev,
@@ -40,7 +28,7 @@ const (
 type Hooks struct {
 	// Runner runs behind walls in which src/ and tests/results/ can be written,
 	// abl.config.sh can be read, and no other part of the project exists.
-	Runner Runner
+	Runner HookRunner
 	Dir    string // the project's root, absolute
 	// Time limits a single hook; 0 means ten minutes.
 	Time time.Duration
@@ -49,68 +37,60 @@ type Hooks struct {
 	Up time.Duration
 }
 
-// Runner runs a hook, or holds one open with the processes that it started.
-type Runner interface {
+// HookRunner runs a hook, or holds one open with the processes that it started.
+type HookRunner interface {
 	sandbox.Runner
 	// Start is the method of the walls; see hone/sandbox/wall.
 	Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error)
 }
 
-// Result is the outcome of a hook.
-type Result struct {
+// hookResult is the outcome of a hook.
+type hookResult struct {
 	Exit   int
 	Output string // both streams, interleaved
 }
 
 const hookTime = 10 * time.Minute
 
-func (h Hooks) time() time.Duration {
-	if h.Time > 0 {
-		return h.Time
-	}
-	return hookTime
-}
+func (h Hooks) time() time.Duration { return cmp.Or(h.Time, hookTime) }
 
 // Call runs a hook to its end. It returns an error if the hook could not be run
 // or was stopped. A nonzero exit status is not an error.
-func (h Hooks) Call(ctx context.Context, name string, args ...string) (Result, error) {
+func (h Hooks) Call(ctx context.Context, name string, args ...string) (hookResult, error) {
 	got, err := h.Runner.Run(ctx, sandbox.Command{
-		Argv: append([]string{"bash", "-c", `exec bash "$0" "$@" 2>&1`, Config, name}, args...),
+		Argv: append([]string{"bash", "-c", `exec bash "$0" "$@" 2>&1`, HooksName, name}, args...),
 		Dir:  h.Dir, Timeout: h.time(), MaxOutput: maxLog,
 	})
 	output := excerpt.Output(got.Stdout) + excerpt.Output(got.Stderr)
 	switch {
 	case ctx.Err() != nil:
-		return Result{}, context.Cause(ctx)
+		return hookResult{}, context.Cause(ctx)
 	case err != nil:
-		return Result{}, hookStop(name, "could not be run: "+err.Error(), "")
+		return hookResult{}, hookStop(name, "could not be run: "+err.Error(), "")
 	case got.TimedOut:
-		return Result{}, hookStop(name, fmt.Sprintf("did not finish within %s", h.time()), output)
+		return hookResult{}, hookStop(name, fmt.Sprintf("did not finish within %s", h.time()), output)
 	case got.OverLimit != "":
-		return Result{}, hookStop(name, "was stopped: it exceeded the limit of "+got.OverLimit, output)
-	case got.Exit == 127 && strings.Contains(output, Config+": No such file"):
-		return Result{}, hookStop(name, "cannot be run: there is no "+Config, "")
+		return hookResult{}, hookStop(name, "was stopped: it exceeded the limit of "+got.OverLimit, output)
+	case got.Exit == 127 && strings.Contains(output, HooksName+": No such file"):
+		return hookResult{}, hookStop(name, "cannot be run: there is no "+HooksName, "")
 	}
-	return Result{got.Exit, output}, nil
+	return hookResult{got.Exit, output}, nil
 }
 
-// UnwritableLog returns the line in which bash says that abl.config.sh cannot write a log; empty if there is none.
-// That is not the fault of the code (ruling A15).
-func UnwritableLog(output string) string { return unwritableLog.FindString(output) }
-
+// In such a line bash says that abl.config.sh cannot write a log. That is not the fault of the code (ruling A15).
 var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
 
 // Failed returns the error of a hook whose exit status is not 0. It ends the run, because the project's configuration
 // is at fault and not the code.
-func (r Result) Failed(name string) error {
+func (r hookResult) Failed(name string) error {
 	return hookStop(name, fmt.Sprintf("failed with exit status %d", r.Exit), r.Output)
 }
 
 func hookStop(name, what, output string) error {
-	why := fmt.Sprintf("the hook %s in %s %s", name, Config, what)
+	why := fmt.Sprintf("the hook %s in %s %s", name, HooksName, what)
 	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {
 		why += "; it printed\n" + excerpt.Middle(output, 2<<10)
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: why, Next: hone.Next{Verb: hone.Resume,
-		First: "fix " + Config + " ([phase] hook-read, hook-env and hook-net in .config/hone.toml let it reach more)"}}
+		First: "fix " + HooksName + " ([phase] hook-read, hook-env and hook-net in .config/hone.toml let it reach more)"}}
 }

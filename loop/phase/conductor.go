@@ -1,4 +1,4 @@
-package devserver
+package phase
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ func (h Hooks) startConductor(parent context.Context) (*conductor, error) {
 	ctx, cancel := context.WithCancel(parent)
 	c.cancel = cancel
 	c.running, err = h.Runner.Start(ctx, sandbox.Command{
-		Argv: []string{"bash", "-c", script, Config, PID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: maxLog})
+		Argv: []string{"bash", "-c", script, HooksName, devPID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: maxLog})
 	if err == nil {
 		_, err = io.WriteString(w, c.mark+"\n")
 	}
@@ -131,7 +131,7 @@ func (c *conductor) must(ctx context.Context, name string) error {
 		c.busy = true
 		return context.Cause(ctx)
 	case err == nil && exit != 0:
-		return Result{exit, c.output()}.Failed(name)
+		return hookResult{exit, c.output()}.Failed(name)
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (c *conductor) await(ctx context.Context, port int) string {
 		}
 		// A server that daemonizes has ended as well, but will accept connections soon.
 		if tries%lookEvery == 0 && c.exited(ctx) {
-			return fmt.Sprintf("the process whose id start_dev wrote into %s has ended, and nothing answers on port %d", PID, port)
+			return fmt.Sprintf("the process whose id start_dev wrote into %s has ended, and nothing answers on port %d", devPID, port)
 		}
 		select {
 		case <-c.running.Done():
