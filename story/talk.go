@@ -83,17 +83,20 @@ func (f *Fold) turnName(role string, turn int) string {
 // A reply to the first request does not count as a conversation, unless the role has turns.
 func (f *Fold) tellReply(r history.Replied, turn int, took time.Duration) {
 	f.waitFor("")
-	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), render.Duration(took))
+	summary, used := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), render.Duration(took)), UsageText(r.Usage)
+	if used != "" {
+		used = ", " + used
+	}
 	switch {
 	case f.session.agent || r.Request != "": // r.Request is set for a session that was cut off and started again
-		f.say(Detail, "  %s: %s%s", r.Role, summary, usageText(r.Usage))
+		f.say(Detail, "  %s: %s%s", r.Role, summary, used)
 	case turn <= 1 && r.Finish != model.Calls && f.o.Turns[r.Role] == 0:
-		f.say(Detail, "  %s%s", summary, usageText(r.Usage))
+		f.say(Detail, "  %s%s", summary, used)
 	default:
 		if f.session.turn = turn; r.Finish == model.Calls {
 			summary = render.Duration(took)
 		}
-		f.say(Detail, "  %s: %s%s", f.turnName(r.Role, turn), summary, usageText(r.Usage))
+		f.say(Detail, "  %s: %s%s", f.turnName(r.Role, turn), summary, used)
 	}
 	if r.Finish.Normal() {
 		return
@@ -105,8 +108,8 @@ func (f *Fold) tellReply(r history.Replied, turn int, took time.Duration) {
 	f.say(Detail, "  ! the reply is incomplete: %s", why)
 }
 
-// It has a leading comma; empty if it is unknown.
-func usageText(u *model.Usage) string {
+// UsageText returns the tokens of a call; empty if they are unknown.
+func UsageText(u *model.Usage) string {
 	if u == nil {
 		return ""
 	}
@@ -114,5 +117,5 @@ func usageText(u *model.Usage) string {
 	if u.CacheRead > 0 {
 		cached = fmt.Sprintf(" (%s of them cached)", render.Tokens(u.CacheRead))
 	}
-	return fmt.Sprintf(", %s tokens in%s, %s out", render.Tokens(u.Input+u.CacheRead+u.CacheWrite), cached, render.Tokens(u.Output))
+	return fmt.Sprintf("%s tokens in%s, %s out", render.Tokens(u.Input+u.CacheRead+u.CacheWrite), cached, render.Tokens(u.Output))
 }

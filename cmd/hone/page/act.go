@@ -50,9 +50,6 @@ func (a Acts) Idle() bool {
 	return a.Said == "" && a.Note == "" && !a.Stop && a.Resume == nil && !a.Undo && len(a.Questions) == 0
 }
 
-// Acts renders the actions. The element exists even if there are none.
-func (r *Renderer) Acts(a Acts) (Part, error) { return r.part("act", "act", a) }
-
 // Plan says what an undo would do.
 type Plan struct {
 	Run, Short string
@@ -62,6 +59,3 @@ type Plan struct {
 	Left       []string     // what it does not undo
 	Force      string       // the command that overwrites the files in the way
 }
-
-// Plan renders the preview of an undo.
-func (r *Renderer) Plan(p Plan) (Part, error) { return r.part("plan", "plan", p) }

@@ -6,7 +6,6 @@ import (
 
 	"hone/history"
 	"hone/internal/excerpt"
-	"hone/internal/render"
 	"hone/model"
 	"hone/story"
 )
@@ -16,38 +15,19 @@ type Call struct {
 	Seq         int64 // of the event that begins it
 	Name, Model string
 	Replied     bool
-	Used        *Use         // nil if the provider did not report it
+	Used        *model.Usage // nil if the provider did not report it
 	Texts       []story.Part // what was sent
 }
 
-// Use is the number of tokens of a call. Cached is the part of Sent that came from the
-// provider's cache.
-type Use struct{ Sent, Cached, Received int64 }
-
-// Share returns the cached part of the sent tokens, from 0 to 1.
-func (u Use) Share() float64 { return float64(u.Cached) / float64(max(1, u.Sent)) }
-
-func useText(u *Use) string {
-	if u == nil {
-		return "tokens not reported"
-	}
-	cached := ""
-	if u.Cached > 0 {
-		cached = fmt.Sprintf(", %.0f%% of them cached", 100*u.Share())
-	}
-	return fmt.Sprintf("%s tokens sent%s · %s received", render.Short(u.Sent), cached, render.Short(u.Received))
-}
-
-func totalUse(calls []Call) *Use {
-	var sum *Use
+// totalUse returns what these calls used together; nil if no provider reported it.
+func totalUse(calls []Call) (sum *model.Usage) {
 	for _, c := range calls {
-		if c.Used == nil {
-			continue
+		if u := c.Used; u != nil {
+			if sum == nil {
+				sum = &model.Usage{}
+			}
+			sum.Input, sum.CacheRead, sum.CacheWrite, sum.Output = sum.Input+u.Input, sum.CacheRead+u.CacheRead, sum.CacheWrite+u.CacheWrite, sum.Output+u.Output
 		}
-		if sum == nil {
-			sum = &Use{}
-		}
-		sum.Sent, sum.Cached, sum.Received = sum.Sent+c.Used.Sent, sum.Cached+c.Used.Cached, sum.Received+c.Used.Received
 	}
 	return sum
 }
@@ -79,15 +59,8 @@ func (m *Maker) addCall(e history.Event) error {
 	case history.Replied:
 		if i, ok := m.at[*e.Step]; ok {
 			call := &m.calls[e.Step.Round][i]
-			call.Replied, call.Used = true, useOf(p.Usage)
+			call.Replied, call.Used = true, p.Usage
 		}
 	}
 	return nil
-}
-
-func useOf(u *model.Usage) *Use {
-	if u == nil {
-		return nil
-	}
-	return &Use{Sent: u.Input + u.CacheRead + u.CacheWrite, Cached: u.CacheRead, Received: u.Output}
 }

@@ -156,15 +156,6 @@ func (r Run) Started() string {
 // Age returns how long ago that was.
 func (r Run) Age() string { return render.Age(r.When, time.Now()) }
 
-// Share returns how much of the budget of tokens is used or reserved, from 0 to 1; 0 if there
-// is none.
-func (r Run) Share() float64 {
-	if r.Past == nil || r.Past.Limits().Tokens == 0 {
-		return 0
-	}
-	return min(1, float64(r.Tokens+r.Unconfirmed)/float64(r.Past.Limits().Tokens))
-}
-
 // Tick is a round in the strip of a run.
 type Tick struct{ Mark, Title string }
 

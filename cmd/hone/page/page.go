@@ -1,5 +1,5 @@
 // Package page renders runs as HTML: a run as one file that needs nothing else
-// ([Renderer.File]), or as the parts of a page ([Renderer.Run], [Renderer.List]), which a
+// ([Renderer.File]), or as the parts of a page ([Renderer.Run], [Renderer.View]), which a
 // server sends again when they change.
 //
 // Every text may come from a model or a command. This package escapes all of them, and
@@ -8,6 +8,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"hone/internal/render"
+	"hone/model"
+	"hone/story"
 )
 
 // Link is an address with its words.
@@ -79,7 +82,7 @@ func New(clean func(string) string) *Renderer {
 		"code":  highlighted,
 		"plots": plots,
 		"lanes": r.lanes,
-		"use":   useText,
+		"use":   func(u *model.Usage) string { return cmp.Or(story.UsageText(u), "tokens not reported") },
 		"total": totalUse,
 		"count": render.Count,
 		"name":  r.name,
@@ -139,27 +142,32 @@ func (r *Renderer) Run(p Page) (parts []Part, err error) {
 	return parts, err
 }
 
-// Compare renders two runs side by side.
-func (r *Renderer) Compare(both []Page) (Part, error) { return r.part("compare", "compare", both) }
-
-// List renders the list of runs.
-func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
-
-// SignIn renders the password form, which posts to a path. why says what was wrong with the
-// last password; it may be empty.
-func (r *Renderer) SignIn(to, why string) (Part, error) {
-	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
+// View is an element of a page of a server: [Acts], [Evaluation], [List], [Pair], [Plan], [Refusal], [SignIn] or [Wait].
+type View interface {
+	element() string // its id, and the name of its template
 }
 
-// Refusal renders a message that there is no page to show, and why.
-func (r *Renderer) Refusal(title, why string) (Part, error) {
-	return r.part("refusal", "refusal", struct{ Title, Why string }{title, why})
-}
+func (Acts) element() string       { return "act" }
+func (Evaluation) element() string { return "evaluation" }
+func (List) element() string       { return "runs" }
+func (Pair) element() string       { return "compare" }
+func (Plan) element() string       { return "plan" }
+func (Refusal) element() string    { return "refusal" }
+func (SignIn) element() string     { return "sign-in" }
+func (Wait) element() string       { return "wait" }
 
-// Evaluation renders the page of an evaluation.
-func (r *Renderer) Evaluation(e Evaluation) (Part, error) {
-	return r.part("evaluation", "evaluation", e)
-}
+// View renders an element. It exists even if it has nothing to show.
+func (r *Renderer) View(v View) (Part, error) { return r.part(v.element(), v.element(), v) }
+
+// Pair is two runs, side by side.
+type Pair []Page
+
+// SignIn is the password form, which posts to a path. Why says what was wrong with the last
+// attempt; it may be empty.
+type SignIn struct{ To, Why string }
+
+// Refusal says that there is no page to show, and why.
+type Refusal struct{ Title, Why string }
 
 // Wait is a call of a model that has not ended.
 type Wait struct {
@@ -168,10 +176,6 @@ type Wait struct {
 	Since string // the time of day
 	Text  string // of the reply so far; empty if none has arrived, or if it is unknown
 }
-
-// Wait renders what a run waits for. If it waits for nothing, the element exists and is
-// empty.
-func (r *Renderer) Wait(w Wait) (Part, error) { return r.part("wait", "wait", w) }
 
 type document struct {
 	Served

@@ -62,7 +62,7 @@ func hostilePage(t *testing.T) page.Page {
 	parts := []story.Part{{Name: hostile, Text: hostile}}
 	found := []check.Finding{{Source: hostile, File: hostile, Text: hostile}}
 	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile,
-		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
+		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Replied: true, Used: &model.Usage{Input: 5, CacheRead: 5, Output: 2}, Texts: parts}},
 		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile}, Log: hostile,
 		Events: []page.Entry{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: parts}}}
 	second := page.Round{Round: story.Round{Number: 2, Outcome: story.Failed, Verdict: hostile, Findings: found}, Files: hostile}
@@ -113,19 +113,19 @@ func served(t *testing.T, part page.Part) string {
 // wherever it stands.
 func TestNothingEscapes(t *testing.T) {
 	t.Parallel()
-	list, err := page.New(clean).List(hostileList())
+	list, err := page.New(clean).View(hostileList())
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluation, err := page.New(clean).Evaluation(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile, hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
+	evaluation, err := page.New(clean).View(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile, hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait, err := page.New(clean).Wait(page.Wait{Model: hostile, Role: hostile, Since: hostile, Text: hostile})
+	wait, err := page.New(clean).View(page.Wait{Model: hostile, Role: hostile, Since: hostile, Text: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := page.New(clean).Compare([]page.Page{hostilePage(t), hostilePage(t)})
+	pair, err := page.New(clean).View(page.Pair{hostilePage(t), hostilePage(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("want %s in\n%s", want, &b)
 		}
 	}
-	grid, err := r.Evaluation(page.Evaluation{Cases: &page.Grid{Columns: []page.Column{{Name: "here", Link: "#r1"}, {Name: "there", Link: "/run/x"}}}})
+	grid, err := r.View(page.Evaluation{Cases: &page.Grid{Columns: []page.Column{{Name: "here", Link: "#r1"}, {Name: "there", Link: "/run/x"}}}})
 	if err != nil || !strings.Contains(grid.HTML, `<a href="#r1">`) || !strings.Contains(grid.HTML, `<a href="/root/run/x">`) {
 		t.Errorf("%v: %s", err, grid.HTML)
 	}
@@ -378,7 +378,7 @@ func TestList(t *testing.T) {
 	r := page.New(nil)
 	when := time.Now().Add(-125 * time.Second)
 	one := page.Run{Ticks: make([]page.Tick, 1), Summary: report.Summary{When: when, Past: history.Read(nil), Models: []string{"ollama/<b>:30b"}}}
-	list, err := r.List(page.List{Folders: []page.Folder{{Runs: []page.Run{one}}}})
+	list, err := r.View(page.List{Folders: []page.Folder{{Runs: []page.Run{one}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestList(t *testing.T) {
 			t.Errorf("want %s in\n%s", want, list.HTML)
 		}
 	}
-	list, err = r.List(page.List{Evaluations: []page.Link{{Text: "cases", Address: "/eval/0/cases"}}})
+	list, err = r.View(page.List{Evaluations: []page.Link{{Text: "cases", Address: "/eval/0/cases"}}})
 	if err != nil || strings.Contains(list.HTML, "No runs yet") || !strings.Contains(list.HTML, "/eval/0/cases") {
 		t.Error(err, list.HTML)
 	}

@@ -80,7 +80,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("the long text: %d bytes, %.40q", len(long.Text), long.Text)
 	}
 	first.Texts[2].Text = ""
-	want := Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Replied: true, Used: &Use{Sent: 400, Cached: 300, Received: 7},
+	want := Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Replied: true, Used: &model.Usage{Input: 100, CacheRead: 300, Output: 7},
 		Texts: []story.Part{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Error(diff)

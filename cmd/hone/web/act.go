@@ -259,7 +259,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.H
 	if len(p.Restored) > 0 {
 		p.Digest = would.Plan
 	}
-	part, err := s.html.Plan(p)
+	part, err := s.html.View(p)
 	if err == nil {
 		s.serve(w, http.StatusOK, page.Served{Title: "undo " + short, Place: short, Parts: []page.Part{part}})
 	}
@@ -293,5 +293,5 @@ func (s *Server) acts(ctx context.Context, o report.Account) (part page.Part, er
 		}
 		acts.Questions = append(acts.Questions, one)
 	}
-	return s.html.Acts(acts)
+	return s.html.View(acts)
 }

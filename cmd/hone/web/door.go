@@ -133,7 +133,7 @@ func (s *Server) askPassword(w http.ResponseWriter, r *http.Request, status int,
 	if r.Method == http.MethodGet {
 		to = pathHere(r)
 	}
-	part, err := s.door.SignIn(to, why)
+	part, err := s.door.View(page.SignIn{To: to, Why: why})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

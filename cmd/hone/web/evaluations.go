@@ -61,6 +61,6 @@ func (s *Server) evaluation(name string) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, err := s.html.Evaluation(page.EvaluationOf(e.title, record.Results()))
+	part, err := s.html.View(page.EvaluationOf(e.title, record.Results()))
 	return &reading{title: "hone eval: " + e.title, place: e.title, parts: []page.Part{part}}, err
 }

@@ -74,7 +74,7 @@ func (s *Server) read(ctx context.Context, name string) (reading, error) {
 		if s.isOwn(name) {
 			wait.Text = s.Own.Reply.Text()
 		}
-		part, err := s.html.Wait(wait)
+		part, err := s.html.View(wait)
 		if err != nil {
 			return reading{}, err
 		}
@@ -261,7 +261,7 @@ func (s *Server) list() (*reading, error) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		l.Evaluations = append(l.Evaluations, page.Link{Text: found[name].title, Address: "/" + name})
 	}
-	part, err := s.html.List(l)
+	part, err := s.html.View(l)
 	return &reading{title: "hone: runs", parts: []page.Part{part}}, err
 }
 

@@ -243,7 +243,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	var both []page.Page
+	var both page.Pair
 	for _, name := range names {
 		home, err := s.find(name)
 		if err == nil {
@@ -257,7 +257,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, err)
 		return
 	}
-	part, err := s.html.Compare(both)
+	part, err := s.html.View(both)
 	if err != nil {
 		s.refuse(w, err)
 		return
@@ -277,7 +277,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNotFound) {
 		status, title = http.StatusNotFound, "Not found"
 	}
-	part, failed := s.html.Refusal(title, explanation(err, ""))
+	part, failed := s.html.View(page.Refusal{Title: title, Why: explanation(err, "")})
 	if failed != nil {
 		http.Error(w, err.Error(), status)
 		return
