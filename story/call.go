@@ -119,21 +119,14 @@ func (f *Fold) tellResult(c call, e history.Event) {
 		}
 		f.say(Detail, "    %s: %s%s", c.name(lineArgs), what, took)
 	}
-	if f.o.Verbose && !f.Shown && !refused && !(r.Failed && r.Exit == nil && lineCount(r.Text) == 1) {
-		f.quoteStart(r.Text)
-	}
-}
-
-func (f *Fold) quoteStart(text string) {
-	if text = strings.TrimRight(text, "\n"); text == "" {
-		return
-	}
-	lines := strings.SplitN(text, "\n", quoteLines+1)
-	for _, line := range lines[:min(len(lines), quoteLines)] {
-		f.quote("      ", line)
-	}
-	if more := lineCount(text) - quoteLines; more > 0 {
-		f.lines = append(f.lines, Line{fmt.Sprintf("      [%s: %s]", render.Count(more, "more line"), f.o.Full), Detail, true})
+	if f.o.Verbose && !f.Shown && r.Text != "" && !refused && !(r.Failed && r.Exit == nil && lineCount(r.Text) == 1) {
+		lines := strings.Split(strings.TrimRight(r.Text, "\n"), "\n")
+		for _, line := range lines[:min(len(lines), quoteLines)] {
+			f.quote("      ", line)
+		}
+		if more := len(lines) - quoteLines; more > 0 {
+			f.lines = append(f.lines, Line{fmt.Sprintf("      [%s: %s]", render.Count(more, "more line"), f.o.Full), Detail, true})
+		}
 	}
 }
 

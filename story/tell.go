@@ -28,7 +28,12 @@ func (f *Fold) tell(e history.Event) {
 	case history.Outside:
 		f.sayFiles(Always, p.Paths, "hone: %s was changed outside the run", "hone: … and %s: %s")
 	case history.Undone:
-		f.tellUndone(p)
+		are, were := "are", "they were"
+		if len(p.Paths) == 1 {
+			are, were = "is", "it was"
+		}
+		f.say(Always, "hone: %s %s restored as %s %s", render.Count(len(p.Paths), "file"), are, were, EndOfRound(p.Round))
+		f.sayFiles(Plain, p.Paths, "    %s", "    [%s: %s]")
 	case history.Asked:
 		f.asked = e.Time
 		f.tellRequest(p, e.Step.Turn)
@@ -69,7 +74,14 @@ func (f *Fold) tell(e history.Event) {
 	case history.Snapshot:
 		f.tellSnapshot(p)
 	case history.Served:
-		f.tellServer(p)
+		switch {
+		case p.What == history.Up && f.command == nil: // else the step reports it
+			f.say(Detail, "  the server is up at %s", p.URL)
+		case p.What == history.Reached && p.Requests <= 1:
+			f.say(Detail, "    the server was reached")
+		case p.What == history.Down:
+			f.say(Detail, "  the server was stopped")
+		}
 	case history.Attempt:
 		f.say(Plain, "  %s", AttemptText(p, false))
 	case history.Question:
@@ -110,15 +122,6 @@ func WallsText(wall, text string) string {
 		return "without walls, with your rights"
 	}
 	return "behind walls: " + text
-}
-
-func (f *Fold) tellUndone(u history.Undone) {
-	are, were := "are", "they were"
-	if len(u.Paths) == 1 {
-		are, were = "is", "it was"
-	}
-	f.say(Always, "hone: %s %s restored as %s %s", render.Count(len(u.Paths), "file"), are, were, EndOfRound(u.Round))
-	f.sayFiles(Plain, u.Paths, "    %s", "    [%s: %s]")
 }
 
 // EndOfRound names the time to which files were restored.
@@ -231,11 +234,16 @@ func (f *Fold) tellCheck(c history.Checked, copied bool) {
 	f.say(Detail, "  the check %s%s (%s)", result, where, render.Duration(c.Took))
 	findings, more := f.firstFindings(c.Findings)
 	for _, one := range findings {
+		first, _, _ := strings.Cut(one.Text, "\n")
 		switch {
 		case !f.Shown || one.Broken || one.Source != check.SourceBuild && one.Source != check.SourceCommand:
 			f.tellFinding(one)
-		case one.ID != "" || one.Blocks():
-			f.say(Detail, "    - %s", belowOutput(one))
+		case one.File != "" && (one.ID != "" || one.Blocks()): // its output is shown above
+			f.say(Detail, "    - %s", one.Place()+": "+first)
+		case one.ID != "":
+			f.say(Detail, "    - %s", first)
+		case one.Blocks():
+			f.say(Detail, "    - %s", one.Source+" failed; see its output above")
 		}
 	}
 	f.tellMore(Detail, more)
@@ -245,17 +253,6 @@ func (f *Fold) tellCheck(c history.Checked, copied bool) {
 		f.tellFinding(one)
 	}
 	f.tellMore(Detail, more)
-}
-
-// The output is shown above.
-func belowOutput(f check.Finding) string {
-	switch first, _, _ := strings.Cut(f.Text, "\n"); {
-	case f.File != "":
-		return f.Place() + ": " + first
-	case f.ID != "":
-		return first
-	}
-	return f.Source + " failed; see its output above"
 }
 
 // SourceText says where a finding comes from.
@@ -331,18 +328,6 @@ func (f *Fold) tellReport(head string, t history.Report) {
 	}
 	for _, line := range lines {
 		f.quote("    ", line)
-	}
-}
-
-// The start of a server during a step is omitted, because that step reports it.
-func (f *Fold) tellServer(v history.Served) {
-	switch {
-	case v.What == history.Up && f.command == nil:
-		f.say(Detail, "  the server is up at %s", v.URL)
-	case v.What == history.Reached && v.Requests <= 1:
-		f.say(Detail, "    the server was reached")
-	case v.What == history.Down:
-		f.say(Detail, "  the server was stopped")
 	}
 }
 

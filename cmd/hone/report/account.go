@@ -223,12 +223,17 @@ func (a Account) Next() string {
 	return a.orAnswer(failure.NextLine(next, a.name()))
 }
 
+// The first question that waits can be answered without a terminal.
 func (a Account) orAnswer(next string) string {
-	answering := answerLine(a.Home, a.ID, waitingQuestions(a.Past, a.End.Kind))
-	if answering == "" || a.earlier {
+	waiting := waitingQuestions(a.Past, a.End.Kind)
+	if len(waiting) == 0 || a.earlier {
 		return next
 	}
-	return strings.TrimPrefix(next+"; or without a terminal: "+answering, "; or ")
+	choices := "yes, or =no"
+	if waiting[0].Asks != "" {
+		choices = "'TEXT'"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s; or without a terminal: hone resume %s --answer %s=%s", next, a.name(), ShortDigest(a.ID, waiting[0]), choices), "; or ")
 }
 
 // Why returns the kind and the reason of the end in one line.

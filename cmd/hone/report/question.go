@@ -1,14 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"hone"
-	"hone/cmd/hone/failure"
 	"hone/history"
-	"hone/journal"
 )
 
 // digestColumns is how many digits of a question's digest are shown.
@@ -38,17 +35,4 @@ func waitingQuestions(past *history.Past, end hone.Kind) []history.Question {
 		return nil
 	}
 	return slices.DeleteFunc(past.Waiting(), func(q history.Question) bool { return q.Asks == "" })
-}
-
-// answerLine is the command that answers the first of these questions without a terminal; empty if
-// there is none.
-func answerLine(home *journal.Home, run string, waiting []history.Question) string {
-	if len(waiting) == 0 {
-		return ""
-	}
-	choices := "yes, or =no"
-	if waiting[0].Asks != "" {
-		choices = "'TEXT'"
-	}
-	return fmt.Sprintf("hone resume %s --answer %s=%s", failure.RunName(home, run)+failure.Elsewhere(home.Workspace()), ShortDigest(run, waiting[0]), choices)
 }

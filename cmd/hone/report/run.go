@@ -76,7 +76,11 @@ func Read(home *journal.Home, id string) (*Run, error) {
 	working := Working(home, id) // before reading, so that nothing it still writes is missed
 	events, err := home.Read(id)
 	if err != nil {
-		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, id, err), "hone runs"+failure.Elsewhere(home.Workspace())))
+		hint := "hone runs" + failure.Elsewhere(home.Workspace())
+		if file, unquotable := syntax.Quote(filepath.Join(home.Dir(), "runs", id+".jsonl"), syntax.LangPOSIX); unquotable == nil && errors.As(err, new(*journal.DamageError)) {
+			hint = fmt.Sprintf("another program changed the journal; restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
+		}
+		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), hint))
 	}
 	start, err := runs.Started(id, events)
 	if err != nil {
@@ -120,16 +124,4 @@ func (r *Run) Resume() string {
 func Working(home *journal.Home, id string) bool {
 	holder, ok := home.LockedRun()
 	return ok && holder == id
-}
-
-// It is empty if err is another error.
-func damageHint(home *journal.Home, id string, err error) string {
-	if !errors.As(err, new(*journal.DamageError)) {
-		return ""
-	}
-	file, err := syntax.Quote(filepath.Join(home.Dir(), "runs", id+".jsonl"), syntax.LangPOSIX)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("another program changed the journal; restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
 }

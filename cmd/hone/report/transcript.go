@@ -22,7 +22,7 @@ type Transcript struct {
 	Round int  // the only one that is shown; 0 means all
 	Text  bool // also the model's text
 	Full  bool // also complete requests, replies, calls and results
-	Brief bool // without the hash of the journal, and how to show commits
+	Brief bool // without the hash of the journal
 
 	shown int // events
 }
@@ -77,10 +77,6 @@ func (t *Transcript) showDetails(r *Run, e history.Event) error {
 		if !t.Brief {
 			fmt.Fprintf(t.Out, "hash of the journal: %s\n", e.Hash())
 		}
-	case history.StepResult:
-		if !t.Brief {
-			return t.showCommit(e)
-		}
 	default:
 		if t.Full {
 			return t.showFull(r, e)
@@ -105,18 +101,5 @@ func (t *Transcript) showFull(r *Run, e history.Event) (err error) {
 			fmt.Fprintln(t.Out, strings.TrimRight(render.Escape(p.Text), "\n"))
 		}
 	}
-	return err
-}
-
-// No other diff contains the changes that commands made in that repository.
-func (t *Transcript) showCommit(e history.Event) error {
-	made, err := history.ReadResult[struct {
-		Repo string `json:"repo"`
-		ID   string `json:"id"`
-	}](e.Event, nil)
-	if e.Step.Name != "commit" || err != nil || made.ID == "" {
-		return nil
-	}
-	_, err = fmt.Fprintf(t.Out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
 	return err
 }
