@@ -49,19 +49,11 @@ func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	}
 	run, next := a.name(), a.Next()
 	diff := "hone show " + run + " --diff"
-	command := func(name, line string) {
-		line = fmt.Sprintf("  %s %s", c.Dim(fmt.Sprintf("%-7s", name)), render.Escape(line))
-		if name == "next" && !strings.HasPrefix(next, "hone ") { // a command is copied whole
-			line = render.Wrap(line, columns)
-		}
-		fmt.Fprintln(out, line)
-	}
 	if next != "" && next != diff {
-		command("next", next)
+		fmt.Fprintln(out, strings.Join(nextLines(c.Dim("next   "), next, columns), "\n"))
 	}
 	if len(a.Files) > 0 {
-		command("review", diff)
-		command("undo", "hone undo "+run)
+		fmt.Fprintf(out, "  %s %s\n  %s hone undo %s\n", c.Dim("review "), render.Escape(diff), c.Dim("undo   "), render.Escape(run))
 	}
 }
 
@@ -90,6 +82,13 @@ func (a Account) noteLines(c render.Colours, columns int) (lines []string) {
 		lines = append(lines, wrapped("  "+c.Yellow("!")+" "+render.Line(note), columns)...)
 	}
 	return lines
+}
+
+func nextLines(word, next string, columns int) []string {
+	if strings.HasPrefix(next, "hone ") { // a command is copied whole
+		columns = 0
+	}
+	return wrapped("  "+word+" "+render.Escape(next), columns)
 }
 
 func wrapped(line string, columns int) []string {

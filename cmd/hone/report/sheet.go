@@ -100,11 +100,7 @@ func (a Account) commands(rounds []story.Round, columns int) []string {
 	}
 	lines := wrapped(more+" --full   --html FILE", columns)
 	if next := a.Next(); next != "" {
-		if line := "  next: " + render.Escape(next); strings.HasPrefix(next, "hone ") { // a command is copied whole
-			lines = append(lines, line)
-		} else {
-			lines = append(lines, wrapped(line, columns)...)
-		}
+		lines = append(lines, nextLines("next:", next, columns)...)
 	}
 	return lines
 }

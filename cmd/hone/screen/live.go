@@ -71,8 +71,26 @@ func (s *Screen) doing(a story.Activity, now time.Time, columns int) string {
 	frame := spinner[int(max(0, took)/(100*time.Millisecond))%len(spinner)]
 	rest := "  " + c.Dim(clock(took))
 	if a.Model != "" {
-		for _, more := range s.progress(a, now) {
-			rest += c.Dim(" · ") + more
+		var parts []string
+		if a.Try != "" {
+			parts = append(parts, outageText(a, now)+a.Try)
+		}
+		got := s.arrives()
+		switch {
+		case got.text > 0:
+			parts = append(parts, "↓ ~"+render.Short(got.text/4)+" tokens")
+		case got.received > 0:
+			parts = append(parts, "↓ "+render.Bytes(got.received))
+		}
+		heard := a.Since
+		if got.heard.After(heard) {
+			heard = got.heard
+		}
+		if quiet := now.Sub(heard); quiet >= silence && !s.o.Followed {
+			parts = append(parts, c.Yellow("silent "+clock(quiet)))
+		}
+		for _, part := range parts {
+			rest += c.Dim(" · ") + part
 		}
 	}
 	what := a.What
@@ -81,28 +99,6 @@ func (s *Screen) doing(a story.Activity, now time.Time, columns int) string {
 	}
 	what = render.Cut(what, max(leastName, columns-len("x ")-1-render.Width(rest)))
 	return fmt.Sprintf("%c %s%s", frame, what, rest)
-}
-
-func (s *Screen) progress(a story.Activity, now time.Time) []string {
-	var parts []string
-	if a.Try != "" {
-		parts = append(parts, outageText(a, now)+a.Try)
-	}
-	got := s.arrives()
-	switch {
-	case got.text > 0:
-		parts = append(parts, "↓ ~"+render.Short(got.text/4)+" tokens")
-	case got.received > 0:
-		parts = append(parts, "↓ "+render.Bytes(got.received))
-	}
-	heard := a.Since
-	if got.heard.After(heard) {
-		heard = got.heard
-	}
-	if quiet := now.Sub(heard); quiet >= silence && !s.o.Followed {
-		parts = append(parts, s.o.Colour.Yellow("silent "+clock(quiet)))
-	}
-	return parts
 }
 
 // It is empty if that is less than a minute.

@@ -81,9 +81,10 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 		return hone.Answer{By: history.NoUser}, nil
 	}
 	again := (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left // the user has edited what the last question was about
-	if !again {
-		p.count(q)
+	if !again && (p.left == 0 || q.More != p.left-1) {
+		p.total = q.More + 1
 	}
+	p.left, p.path = q.More, q.Path
 	p.show(q, again)
 	defer p.close()
 	if p.Waits != nil && !again {
@@ -136,13 +137,6 @@ func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error)
 
 func (p *Prompter) present() bool { return p.Present == nil || p.Present() }
 
-func (p *Prompter) count(q hone.Question) {
-	if p.left == 0 || q.More != p.left-1 {
-		p.total = q.More + 1
-	}
-	p.left, p.path = q.More, q.Path
-}
-
 // It opens the editor or the pager, or says what the answers mean. ok is false if the user has not edited the contents.
 func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 	switch word := strings.ToLower(strings.TrimSpace(line)); {
@@ -156,24 +150,20 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 		if word != "" && word != "?" {
 			p.screen.Say("  unknown answer \"%s\"", render.Line(strings.TrimSpace(line)))
 		}
-		p.explain(q)
+		y, n := "make this change", "do not change this file"
+		if q.AboutJudges() {
+			y, n = "make this change again: then the run is done", "leave it as it is now: the model tries without the change if a round is left"
+		}
+		p.screen.Say("  y  %s\n  n  %s\n  a  make this change and all others that are asked about now", y, n)
+		if p.edits(q) {
+			p.screen.Say("  e  edit the new contents in $EDITOR or vi, and see the change again")
+		}
+		if p.Page != nil {
+			p.screen.Say("  p  show the whole diff in $PAGER, or less")
+		}
+		p.screen.Say("  q  decide later: stop now, and hone resume asks again")
 	}
 	return nil, false
-}
-
-func (p *Prompter) explain(q hone.Question) {
-	y, n := "make this change", "do not change this file"
-	if q.AboutJudges() {
-		y, n = "make this change again: then the run is done", "leave it as it is now: the model tries without the change if a round is left"
-	}
-	p.screen.Say("  y  %s\n  n  %s\n  a  make this change and all others that are asked about now", y, n)
-	if p.edits(q) {
-		p.screen.Say("  e  edit the new contents in $EDITOR or vi, and see the change again")
-	}
-	if p.Page != nil {
-		p.screen.Say("  p  show the whole diff in $PAGER, or less")
-	}
-	p.screen.Say("  q  decide later: stop now, and hone resume asks again")
 }
 
 func (p *Prompter) edits(q hone.Question) bool {

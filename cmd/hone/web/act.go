@@ -101,13 +101,12 @@ func (s *Server) note(run, text string) {
 }
 
 func (s *Server) refused(run string, err error) {
-	s.note(run, explanation(err, ""))
+	s.note(run, explanation(err))
 	s.Say("refused: " + err.Error())
 }
 
-// at is empty, or the flag -C.
-func explanation(err error, at string) string {
-	if f, _ := failure.Explain(err, at); f.Hint != "" {
+func explanation(err error) string {
+	if f, _ := failure.Explain(err, ""); f.Hint != "" {
 		return err.Error() + "\nnext: " + f.Hint
 	}
 	return err.Error()

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,30 +27,21 @@ func (s *Server) evaluations() map[string]evaluation {
 	all := map[string]evaluation{}
 	for i, dir := range s.Dirs {
 		for _, pattern := range []string{"*", "*/*"} {
-			found, _ := filepath.Glob(filepath.Join(escapedGlob(dir), pattern+evalSuffix))
-			for _, file := range found {
+			found, _ := fs.Glob(os.DirFS(dir), pattern+evalSuffix)
+			for _, name := range found {
+				file, title := filepath.Join(dir, name), filepath.FromSlash(name)
 				info, err := os.Lstat(file)
-				rel, err2 := filepath.Rel(dir, file)
-				if err != nil || err2 != nil || !info.Mode().IsRegular() || info.Size() > maxEval {
+				if err != nil || !info.Mode().IsRegular() || info.Size() > maxEval {
 					continue
 				}
-				title := rel
 				if len(s.Dirs) > 1 {
-					title = filepath.Join(dir, rel)
+					title = file
 				}
-				all[fmt.Sprintf("%s%d/%s", evaluations, i, filepath.ToSlash(rel))] = evaluation{file, strings.TrimSuffix(title, evalSuffix), fmt.Sprint(info.Size(), info.ModTime())}
+				all[fmt.Sprintf("%s%d/%s", evaluations, i, name)] = evaluation{file, strings.TrimSuffix(title, evalSuffix), fmt.Sprint(info.Size(), info.ModTime())}
 			}
 		}
 	}
 	return all
-}
-
-// The pattern matches only the path itself.
-func escapedGlob(path string) string {
-	if filepath.Separator == '\\' {
-		return path // where nothing can be escaped
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func (s *Server) evaluation(name string) (*reading, error) {

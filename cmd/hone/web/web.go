@@ -277,7 +277,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNotFound) {
 		status, title = http.StatusNotFound, "Not found"
 	}
-	part, failed := s.html.View(page.Refusal{Title: title, Why: explanation(err, "")})
+	part, failed := s.html.View(page.Refusal{Title: title, Why: explanation(err)})
 	if failed != nil {
 		http.Error(w, err.Error(), status)
 		return
