@@ -275,6 +275,11 @@ func (r *Run) anotherWay() Next {
 	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), notAllowed) {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
+	if read, ok := r.Past().Advised("tools"); ok {
+		other := next
+		read.Or = &other
+		next = read
+	}
 	return next
 }
 

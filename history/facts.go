@@ -251,6 +251,18 @@ func (p *Past) Noticed(text string) bool {
 	return ok
 }
 
+// Advised returns what a notice told the user to do with a flag, such as tools; ok is false if
+// none did.
+func (p *Past) Advised(flag string) (next Next, ok bool) {
+	defer p.lock().Unlock()
+	for _, n := range p.noticed {
+		if slices.ContainsFunc(n.Next.Flags, func(f Flag) bool { return f.Name == flag }) {
+			return n.Next, true
+		}
+	}
+	return Next{}, false
+}
+
 // Denied returns what the walls kept commands from, with the flags that allow it; nil if there is nothing.
 func (p *Past) Denied() (texts []string) {
 	defer p.lock().Unlock()

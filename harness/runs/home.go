@@ -123,10 +123,12 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		if w.Home.Owner, w.stateless = owner(w.Dir, w.Home); transient.Is(w.stateless) {
 			return w.stateless
 		}
-		if w.lock, err = w.Home.Lock(); err != nil {
+		w.lock, err = w.Home.Lock()
+		moved := w.moved()
+		if err != nil && !moved {
 			return err
 		}
-		if !w.moved() {
+		if !moved {
 			break
 		}
 		w.closeHome()
@@ -135,7 +137,7 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 	return w.checkNested(ctx)
 }
 
-// Another process may have moved the home before this one locked it.
+// Another process may have moved the home before this one locked it: then there may be no lock, either.
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {

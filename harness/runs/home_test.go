@@ -126,8 +126,12 @@ func TestHomeMoved(t *testing.T) {
 	first.Close()
 	second := &Workspace{Dir: dir, Home: early}
 	defer second.Close()
-	if second.lock, err = early.Lock(); err != nil || !second.moved() {
+	if second.lock, err = early.Lock(); !second.moved() {
 		t.Errorf("the old home is locked, error %v", err)
+	}
+	second.closeHome()
+	if err := second.lockHome(t.Context(), false); err != nil || second.Home.Dir() == early.Dir() {
+		t.Errorf("the moved home is not found: %v", err)
 	}
 }
 

@@ -105,7 +105,7 @@ func parseTask(name string, text []byte) (taskFile, error) {
 		}
 	}
 	if err := toml.Unmarshal(text, &doc); err != nil {
-		e := &taskError{File: name, Hint: "hone init task writes an example, and toml.io explains the form"}
+		e := &taskError{File: name, Hint: "toml.io explains the form"}
 		e.Problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
 		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
 			e.Line, _ = at.Position()

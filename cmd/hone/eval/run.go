@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -258,9 +259,12 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 	case r.Passed && t.Judge != "":
 		var files []string
 		if t.JudgeFiles != "" {
-			files = []string{t.JudgeFiles}
+			files, err = []string{t.JudgeFiles}, checkSizes(t.JudgeFiles)
 		}
-		said, err := e.inWalls(ctx, t, t.Judge, files...)
+		said := ""
+		if err == nil {
+			said, err = e.inWalls(ctx, t, t.Judge, files...)
+		}
 		if err != nil {
 			return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, dir)
 		}
@@ -326,6 +330,20 @@ const maxJudge = 10 * time.Minute
 // The files of the judge replace what a model put in their places. That is done in the walls of
 // the judge, because a model's commands wrote the tree: a link in it leads nowhere else there.
 const withFiles = `tar -C "$0" -cf - . | tar -xmof - && exec sh -c "$1"`
+
+// A sparse file costs its owner nothing, and fills the disk when it is copied.
+func checkSizes(dir string) error {
+	const most = 64 << 20 // bytes of a file
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := d.Info(); err != nil || info.Size() > most {
+			return cmp.Or(err, fmt.Errorf("%s is larger than %d MiB", path, most>>20))
+		}
+		return nil
+	})
+}
 
 // It returns why the command line failed; empty if it passed. An error means that it could not run.
 func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string, files ...string) (said string, err error) {
