@@ -33,7 +33,17 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 		case known && strings.HasPrefix(r.URL.Path, s.root+"/"):
 			inside.ServeHTTP(w, r)
 		case token != "" && r.Method == http.MethodGet:
-			s.admit(w, r, token)
+			s.mu.Lock()
+			right := s.token != "" && same(token, s.token)
+			if right {
+				s.token = ""
+			}
+			s.mu.Unlock()
+			if !right {
+				http.Error(w, "This address was used before, or is not the last one that hone web printed. If this browser used it, its history has the page. Otherwise press Enter in the terminal of hone web for a new one.", http.StatusForbidden)
+				return
+			}
+			s.letIn(w, r)
 		case s.remote != nil && slices.Contains([]string{"/page.css", "/page.js", "/icon.svg"}, r.URL.Path):
 			next.ServeHTTP(w, r) // for the form, and no secret
 		case s.remote != nil:
@@ -48,20 +58,6 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 const cookieName = "hone"
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
-	s.mu.Lock()
-	right := s.token != "" && same(token, s.token)
-	if right {
-		s.token = ""
-	}
-	s.mu.Unlock()
-	if !right {
-		http.Error(w, "This address was used before, or is not the last one that hone web printed. If this browser used it, its history has the page. Otherwise press Enter in the terminal of hone web for a new one.", http.StatusForbidden)
-		return
-	}
-	s.letIn(w, r)
-}
 
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: s.root + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})

@@ -41,7 +41,24 @@ func (f *ListenFlags) Register(fs *pflag.FlagSet) {
 func (f ListenFlags) Listen() (l net.Listener, remote *Remote, err error) {
 	f.address = cmp.Or(f.address, anyPort)
 	if f.cert != "" || f.key != "" || f.password != "" {
-		if remote, err = f.read(); err != nil {
+		for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
+			if flag.value == "" {
+				return nil, nil, failure.Usage("a server that other machines can reach needs "+flag.name,
+					fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
+			}
+		}
+		host, _, err := net.SplitHostPort(f.address)
+		if err != nil {
+			return nil, nil, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
+		}
+		if net.ParseIP(host).IsUnspecified() {
+			host = ""
+		}
+		remote = &Remote{}
+		if remote.Password, err = readPassword(f.password); err != nil {
+			return nil, nil, err
+		}
+		if remote.Certificate, remote.Name, err = f.certificate(host); err != nil {
 			return nil, nil, err
 		}
 	} else if at, err := net.ResolveTCPAddr("tcp", f.address); err != nil {
@@ -54,29 +71,6 @@ func (f ListenFlags) Listen() (l net.Listener, remote *Remote, err error) {
 		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
 	return l, remote, nil
-}
-
-// Other machines can reach this server.
-func (f ListenFlags) read() (*Remote, error) {
-	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
-		if flag.value == "" {
-			return nil, failure.Usage("a server that other machines can reach needs "+flag.name,
-				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
-		}
-	}
-	host, _, err := net.SplitHostPort(f.address)
-	if err != nil {
-		return nil, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
-	}
-	password, err := readPassword(f.password)
-	if err != nil {
-		return nil, err
-	}
-	if host == "" || net.ParseIP(host).IsUnspecified() {
-		host = ""
-	}
-	certificate, name, err := f.certificate(host)
-	return &Remote{Name: name, Certificate: certificate, Password: password}, err
 }
 
 // The name is the host if possible.

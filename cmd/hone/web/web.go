@@ -189,29 +189,23 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		} {
 			h.Set(name, value)
 		}
-		if !s.isOwnHost(r.Host) {
+		name, port, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			name, port = r.Host, "80" // which browsers omit
+			if s.remote != nil {
+				port = "443"
+			}
+		}
+		own := slices.Contains([]string{"127.0.0.1", "localhost", "::1", s.host}, name)
+		if s.remote != nil {
+			own = s.remote.Certificate.Leaf.VerifyHostname(name) == nil
+		}
+		if !own || port != s.port {
 			http.Error(w, "This server does not answer to that name. Open the address that hone web printed.", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (s *Server) isOwnHost(host string) bool {
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		name, port = host, "80" // which browsers omit
-		if s.remote != nil {
-			port = "443"
-		}
-	}
-	switch {
-	case port != s.port:
-		return false
-	case s.remote != nil:
-		return s.remote.Certificate.Leaf.VerifyHostname(name) == nil
-	}
-	return slices.Contains([]string{"127.0.0.1", "localhost", "::1", s.host}, name)
 }
 
 // The text never changes.
