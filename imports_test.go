@@ -46,7 +46,7 @@ func house() []room {
 		{folder: "workspace/secret", floor: 0, may: []string{"workspace/treepath"}},
 		{folder: "workspace/internal/nofollow", floor: 0, may: []string{"internal/transient", "workspace/treepath"}},
 		{folder: "internal/disktest", floor: 0, test: true},
-		{folder: "internal/waittest", floor: 0, test: true},
+		{folder: "internal/crashtest/waittest", floor: 0, test: true},
 		{folder: "workspace/internal/treetest", floor: 0, test: true},
 		{folder: "workspace", floor: 0, may: []string{"internal/gitdir", "internal/transient", "workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
 		{folder: "workspace/clone", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
@@ -63,15 +63,14 @@ func house() []room {
 		{folder: "internal/tap", floor: 0},
 		{folder: "internal/near", floor: 0},
 		{folder: "internal/transient", floor: 0},
-		{folder: "internal/faulttest", floor: 0, test: true},
+		{folder: "internal/crashtest/faulttest", floor: 0, test: true},
 
 		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt", "internal/transient"}},
-		{folder: "check/report", floor: 2, may: []string{"check", "workspace", "workspace/treepath"}},
 		{folder: "check/reader", floor: 1, may: []string{"check", "internal/excerpt", "internal/near", "internal/tap"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"internal/gitdir", "sandbox"}},
 		{folder: "sandbox/putback", floor: 1, may: []string{"internal/transient", "sandbox"}},
 		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
-		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
+		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/crashtest/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
 		{folder: "sandbox/prove/table/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}, test: true},
@@ -96,7 +95,7 @@ func house() []room {
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox", "sandbox/wall"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
-		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/waittest", "journal", "model", "workspace"}, test: true},
+		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/crashtest/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
 		{folder: "loop", floor: 4, may: []string{"internal/transient", "internal/excerpt", "check/judge", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
@@ -110,7 +109,7 @@ func house() []room {
 		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/putback", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
-		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/walldir", "harness/internal/state", "harness/runs", "check/reader", "check/report"}},
+		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/walldir", "harness/internal/state", "harness/runs", "check/reader"}},
 
 		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
 
