@@ -17,7 +17,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"

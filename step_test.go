@@ -17,7 +17,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/crashtest"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"

@@ -14,7 +14,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/crashtest"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"

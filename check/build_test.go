@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 )
 
 // builder returns a project whose build.sh is a script, and what StoreOutput

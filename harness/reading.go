@@ -9,7 +9,6 @@ import (
 
 	"hone/check"
 	"hone/check/reader"
-	"hone/check/report"
 	"hone/internal/config"
 	"hone/loop"
 	"hone/workspace"
@@ -40,7 +39,7 @@ func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree, g
 		c.Reader = named
 	}
 	if pattern := config.CheckReport.In(v); pattern != "" {
-		c.Reports = func() func() []check.Report { return report.Watch(tree, pattern) }
+		c.Reports = func() func() []check.Report { return watchReports(tree, pattern) }
 	}
 	c.Place = func(found []check.Finding) {
 		inFilesOf(tree.Dir(), func(has func(string) bool) { reader.Place(found, tree.Dir(), has) })

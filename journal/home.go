@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"hone/journal/internal/dir"
 	"hone/journal/objects"
 )
 
@@ -36,7 +35,7 @@ type Home struct {
 
 	*objects.Store
 	workspace string
-	in        *dir.Dir
+	in        *objects.Dir
 	ballast   ballast
 }
 
@@ -75,7 +74,7 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	}
 	defer top.Close()
 	if create {
-		if err := (&dir.Dir{Root: top}).MakeDurable(name); err != nil {
+		if err := (&objects.Dir{Root: top}).MakeDurable(name); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +97,7 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 		root.Close()
 		return nil, err
 	}
-	in := &dir.Dir{Root: root, Path: path}
+	in := &objects.Dir{Root: root, Path: path}
 	h := &Home{Store: objects.In(in, runsDir), workspace: workspace, in: in}
 	if create {
 		if err := h.setUp(); err != nil {
@@ -111,7 +110,7 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 
 // The file comes last, so that the directory's name is durable if it exists.
 func (h *Home) setUp() error {
-	err := dir.Make(h.in.Root, runsDir)
+	err := objects.MakeDir(h.in.Root, runsDir)
 	if _, missing := h.in.Root.Lstat(".gitignore"); err != nil || missing == nil {
 		return err
 	}

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hone/journal/objects"
 	"io"
 	"os"
 	"strings"
 	"time"
-
-	"hone/journal/internal/dir"
 )
 
 // LockedError says that another process is working on the workspace.
@@ -108,7 +107,7 @@ func openLock(home *os.Root, path string) (*os.File, error) {
 	// Opening a pipe in place of the file could wait for ever.
 	info, err := home.Lstat(lockFile)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, dir.NotRegular(path)
+		return nil, objects.NotRegular(path)
 	}
 	return home.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 )
 
 // TestLockOutlivesAKill: Lock waits for a lock that another process releases

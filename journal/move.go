@@ -3,12 +3,11 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"hone/journal/objects"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"hone/journal/internal/dir"
 )
 
 // Move moves the home to a path outside the workspace, together with its lock and
@@ -45,7 +44,7 @@ func (h *Home) move(path string, l *Lock, j *Journal, step func()) error {
 	}
 	step()
 	if parent, err := os.OpenRoot(filepath.Dir(path)); err == nil { // only a power failure could undo the rename
-		_ = errors.Join((&dir.Dir{Root: parent}).Sync("."), parent.Close())
+		_ = errors.Join((&objects.Dir{Root: parent}).Sync("."), parent.Close())
 	}
 	old, original := opened{h.in.Root, l.file, j.file}, h.in.Path
 	h.in.Root, l.file, j.file, h.in.Path = c.root, c.lock, c.journal, path
@@ -86,7 +85,7 @@ func (h *Home) copyTo(temp string, j *Journal, step func()) (o opened, err error
 			return err
 		case d.IsDir():
 			folders = append(folders, path)
-			return dir.Make(o.root, path)
+			return objects.MakeDir(o.root, path)
 		case d.Type().IsRegular():
 			return copyFile(h.in.Root, o.root, path)
 		}
@@ -95,7 +94,7 @@ func (h *Home) copyTo(temp string, j *Journal, step func()) (o opened, err error
 		return o, err
 	}
 	for _, path := range folders {
-		if err := (&dir.Dir{Root: o.root}).Sync(path); err != nil {
+		if err := (&objects.Dir{Root: o.root}).Sync(path); err != nil {
 			return o, err
 		}
 	}

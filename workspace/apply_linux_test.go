@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/workspace/internal/treetest"
 )
 

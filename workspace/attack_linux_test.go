@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/internal/disktest"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/workspace/internal/treetest"
 	"hone/workspace/treepath"
 )

@@ -19,7 +19,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"

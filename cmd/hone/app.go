@@ -16,7 +16,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/language"
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/internal/config"
@@ -128,7 +127,7 @@ func (a *app) fail(c *cobra.Command, err error) int {
 	if flag := c.Flags().Lookup("dir"); flag != nil {
 		dir = flag.Value.String()
 	}
-	a.say("hint", commandsAt(c, dirFlag(c), language.Advise(dir, f.Hint)))
+	a.say("hint", commandsAt(c, dirFlag(c), adviseCheck(dir, f.Hint)))
 	return failure.ExitStatus(f.Kind)
 }
 

@@ -5,7 +5,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 )
 
 // The first collection ends the exception that it waits for.

@@ -12,7 +12,6 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/language"
 	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
@@ -83,7 +82,7 @@ func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error 
 	for _, f := range files {
 		written = append(written, f.Path)
 	}
-	found := language.Of(root, written)
+	found := languagesOf(root, written)
 	if err := checkParents(root, files, len(found) > 0 || starters.NeedsCheck); err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error 
 		hasConfig, kept = hasConfig || f.Path == config.HonePath, kept || existed
 	}
 	if !hasConfig && (len(found) > 0 || starters.NeedsCheck) { // the loop's own files may include one
-		if _, err := a.place(root, config.HonePath, []byte(language.Config(found)), ", with the check commented out"); err != nil {
+		if _, err := a.place(root, config.HonePath, []byte(starterConfig(found)), ", with the check commented out"); err != nil {
 			return err
 		}
 	}
@@ -107,8 +106,8 @@ func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error 
 			return err
 		}
 	}
-	if checks := language.Checks(found); checks != "" {
-		next = strings.Replace(next, strconv.Quote(loop.ExampleCheck), language.Quoted(checks), 1)
+	if checks := checksOf(found); checks != "" {
+		next = strings.Replace(next, strconv.Quote(loop.ExampleCheck), quotedCheck(checks), 1)
 	}
 	_, err := fmt.Fprintf(a.out, "next: %s\n", commandsAt(c, dirFlag(c), next))
 	return err

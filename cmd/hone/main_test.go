@@ -25,8 +25,8 @@ import (
 
 	"hone/harness"
 	"hone/internal/crashtest"
-	"hone/internal/faulttest"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/faulttest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"

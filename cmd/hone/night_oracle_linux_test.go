@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model"
 )

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/internal/crashtest"
-	"hone/internal/faulttest"
+	"hone/internal/crashtest/faulttest"
 )
 
 // passing are errors that may pass. The last is one that hone does not know.

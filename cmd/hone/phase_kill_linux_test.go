@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/crashtest"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"

@@ -11,7 +11,6 @@ import (
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/language"
 	"hone/group"
 	"hone/harness"
 	"hone/internal/config"
@@ -119,7 +118,7 @@ func (a *app) offerCheck(ctx context.Context, k loop.Kind, in *loop.Input) {
 	if !a.present() || k.Starters == nil || !k.Starters().NeedsCheck || config.Check.In(in.Values) != "" {
 		return
 	}
-	if from, check := language.Suggestion(in.Root); check != "" && a.confirm(ctx, fmt.Sprintf("There is no check. %s: %s\nUse it for this run?", from, check)) {
+	if from, check := suggestedCheck(in.Root); check != "" && a.confirm(ctx, fmt.Sprintf("There is no check. %s: %s\nUse it for this run?", from, check)) {
 		config.Check.Set(in.Values, check)
 		config.Check.Set(in.Flags, check)
 	}

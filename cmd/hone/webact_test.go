@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 )
 

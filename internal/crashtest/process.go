@@ -14,7 +14,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/workspace"
 )

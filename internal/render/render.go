@@ -73,7 +73,11 @@ func Diff(path string, before, after []byte) string {
 	if !isText(before) || !isText(after) {
 		return fmt.Sprintf("--- %s\n+++ %s\nbinary: %d bytes before, %d after\n", from, to, len(before), len(after))
 	}
-	d := udiff.Unified(from, to, string(before), string(after))
+	old := string(before)
+	d, err := udiff.ToUnified(from, to, old, edits(old, string(after)), udiff.DefaultContextLines)
+	if err != nil {
+		panic(err) // edits are in order, and do not overlap
+	}
 	if d == "" {
 		d = fmt.Sprintf("--- %s\n+++ %s\n", from, to)
 	}
@@ -86,19 +90,14 @@ func Stat(before, after []byte) (added, removed int) {
 	if !isText(before) || !isText(after) {
 		return 0, 0
 	}
-	old := string(before)
-	for _, e := range udiff.Lines(old, string(after)) {
-		added += lineCount(e.New)
-		removed += lineCount(old[e.Start:e.End])
-	}
-	return added, removed
+	return count(string(before), edits(string(before), string(after)))
 }
 
 // AddedLines returns the lines of a text, counted from 1, that a change added or changed.
 func AddedLines(before, after []byte) map[int]bool {
 	old, added := string(before), map[int]bool{}
 	at, line := 0, 1
-	for _, e := range udiff.Lines(old, string(after)) {
+	for _, e := range edits(old, string(after)) {
 		line += strings.Count(old[at:e.Start], "\n")
 		at = e.End
 		for range lineCount(e.New) {

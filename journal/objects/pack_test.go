@@ -20,14 +20,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"hone/internal/disktest"
-	"hone/journal/internal/dir"
 	"hone/journal/objects"
 )
 
 // stored is a store and its directory.
 type stored struct {
 	*objects.Store
-	in *dir.Dir
+	in *objects.Dir
 }
 
 func open(t testing.TB, path string) *stored {
@@ -37,7 +36,7 @@ func open(t testing.TB, path string) *stored {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	in := &dir.Dir{Root: root, Path: path}
+	in := &objects.Dir{Root: root, Path: path}
 	return &stored{objects.In(in, "."), in}
 }
 

@@ -23,12 +23,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"hone/internal/transient"
-	"hone/journal/internal/dir"
 )
 
 // Store reads the packs in a directory. Concurrent calls are safe.
 type Store struct {
-	in     *dir.Dir
+	in     *Dir
 	folder string
 	wanted func(run string) bool // whose packs are read
 
@@ -51,7 +50,7 @@ func parseDigest(name string) (d digest, err error) {
 }
 
 // In returns the store of the packs in a folder of a directory, which the caller may move.
-func In(d *dir.Dir, folder string) *Store {
+func In(d *Dir, folder string) *Store {
 	s := &Store{in: d, folder: folder, wanted: func(string) bool { return true }}
 	s.Reset()
 	return s

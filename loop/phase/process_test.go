@@ -24,7 +24,7 @@ import (
 	"hone/check"
 	"hone/internal/crashtest"
 	"hone/internal/git"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/loop/phase"
 	"hone/model"

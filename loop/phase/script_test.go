@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/loop"
 	"hone/model"

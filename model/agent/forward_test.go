@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/model"
 	"hone/model/modeltest"
 )

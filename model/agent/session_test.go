@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/model"
 	"hone/sandbox"
 	"hone/sandbox/wall"

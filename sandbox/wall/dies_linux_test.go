@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 )

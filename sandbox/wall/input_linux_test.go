@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox/internal/runtest"
 )
 

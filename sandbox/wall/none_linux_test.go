@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"

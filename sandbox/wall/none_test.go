@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/runtest"
 )

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"hone/internal/transient"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"

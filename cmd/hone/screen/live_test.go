@@ -15,7 +15,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/screen"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"

@@ -9,7 +9,7 @@ import (
 
 	"hone/cmd/hone/screen"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 	"hone/story"
 )

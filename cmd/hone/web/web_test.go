@@ -21,7 +21,7 @@ import (
 
 	"hone/cmd/hone/web"
 	"hone/history"
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/journal"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 )
 
 func TestMark(t *testing.T) {

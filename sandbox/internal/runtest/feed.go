@@ -15,7 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"hone/internal/waittest"
+	"hone/internal/crashtest/waittest"
 	"hone/sandbox"
 )
 

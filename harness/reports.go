@@ -1,11 +1,4 @@
-// Package report finds the report files that a check writes, such as JUnit's XML.
-//
-// [Watch] notes which reports there are before the check runs. The function that
-// it returns then returns those that the check wrote. It leaves out stale ones: a report
-// of an earlier run says nothing about this one. Files are read through the tree, which
-// follows no symlink. What a report contains was written by code under test: it can be
-// anything, and decides nothing.
-package report
+package harness
 
 import (
 	"fmt"
@@ -30,13 +23,14 @@ const (
 	maxVisited = 200_000  // files and directories that are searched
 )
 
-// Watch notes which reports there are: the files of a tree that a glob matches. The function
+// watchReports notes which reports there are: the files of a tree that a glob matches. The function
 // that it returns returns those that were created or written since, sorted by path. A report
-// that cannot be read, or exceeds the bounds, has Omitted set.
-func Watch(tree *workspace.Tree, pattern string) (written func() []check.Report) {
-	before := list(tree.Dir(), pattern)
+// that cannot be read, or exceeds the bounds, has Omitted set. Stale ones are left out: a report of an earlier run says
+// nothing about this one. What a report contains was written by code under test: it can be anything, and decides nothing.
+func watchReports(tree *workspace.Tree, pattern string) (written func() []check.Report) {
+	before := listReports(tree.Dir(), pattern)
 	return func() (reports []check.Report) {
-		now, total := list(tree.Dir(), pattern), int64(0)
+		now, total := listReports(tree.Dir(), pattern), int64(0)
 		for _, name := range slices.Sorted(maps.Keys(now)) {
 			info := now[name]
 			if was, ok := before[name]; ok && os.SameFile(was, info) && was.Size() == info.Size() && was.ModTime().Equal(info.ModTime()) {
@@ -66,7 +60,7 @@ func Watch(tree *workspace.Tree, pattern string) (written func() []check.Report)
 }
 
 // It visits only what is below the directories that the pattern names, and follows no symlink.
-func list(dir, pattern string) map[string]fs.FileInfo {
+func listReports(dir, pattern string) map[string]fs.FileInfo {
 	found := map[string]fs.FileInfo{}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package dir accesses the files below one directory.
-package dir
+package objects
 
 import (
 	"errors"
@@ -24,8 +23,8 @@ type Dir struct {
 // At returns the path of a name in the directory.
 func (d *Dir) At(name string) string { return filepath.Join(d.Path, filepath.FromSlash(name)) }
 
-// Make creates a directory, unless it exists.
-func Make(root *os.Root, name string) error {
+// MakeDir creates a directory, unless it exists.
+func MakeDir(root *os.Root, name string) error {
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package language knows projects by the files at their root, and how a project of a language
-// is tested. hone init offers that, and hints name it.
-package language
+package main
 
 import (
 	"bytes"
@@ -18,8 +16,8 @@ import (
 	"hone/loop"
 )
 
-// Language is a kind of project.
-type Language struct {
+// language is a kind of project.
+type language struct {
 	Marks []string // globs of files at the root by which it is known
 	Check string   // a command that says whether the code is right; empty if the project has none
 	Mark  string   // the file that was found
@@ -30,9 +28,9 @@ type Language struct {
 	own func(root string, usual string) string
 }
 
-// All returns the languages that hone knows.
-func All() []Language {
-	return []Language{
+// languages returns the languages that hone knows.
+func languages() []language {
+	return []language{
 		{Marks: []string{"go.mod", "go.work"}, Check: "go vet ./... && go test ./..."},
 		{Marks: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, Check: "python3 -m pytest", own: pythonCheck},
 		{Marks: []string{"package.json"}, Check: "npm test", own: nodeCheck},
@@ -49,26 +47,26 @@ func All() []Language {
 }
 
 // makefile is the language of a directory that has a Makefile and nothing else that marks one.
-func makefile() Language {
-	return Language{Marks: []string{"Makefile", "makefile", "GNUmakefile"}, Check: "make", own: makeCheck}
+func makefile() language {
+	return language{Marks: []string{"Makefile", "makefile", "GNUmakefile"}, Check: "make", own: makeCheck}
 }
 
-// Of returns the languages of a directory; nil if it has none, or cannot be read. If only tests
+// languagesOf returns the languages of a directory; nil if it has none, or cannot be read. If only tests
 // show that it is Python, or a Makefile is all it has, that is its language. written are the
 // paths of files that are about to be written there, which mark none.
-func Of(root string, written []string) []Language {
-	found := marked(root, All())
+func languagesOf(root string, written []string) []language {
+	found := marked(root, languages())
 	if len(found) == 0 && !slices.ContainsFunc(written, makefile().marks) {
-		found = marked(root, []Language{makefile()})
+		found = marked(root, []language{makefile()})
 	}
 	if tests := loop.PythonTests(root); len(found) == 0 && tests != "" {
-		found = []Language{{Check: tests, Mark: "the tests"}}
+		found = []language{{Check: tests, Mark: "the tests"}}
 	}
 	return found
 }
 
-// Checks returns the command that checks all languages; empty if there is none.
-func Checks(ls []Language) string {
+// checksOf returns the command that checks all languages; empty if there is none.
+func checksOf(ls []language) string {
 	var checks []string
 	for _, l := range ls {
 		if l.Check != "" {
@@ -78,28 +76,28 @@ func Checks(ls []Language) string {
 	return strings.Join(checks, " && ")
 }
 
-// Advise returns a hint in which the check of the project in a directory takes the place of
+// adviseCheck returns a hint in which the check of the project in a directory takes the place of
 // the example. If the hint is the command line itself, the files that it is from precede the line.
-func Advise(root, hint string) string {
+func adviseCheck(root, hint string) string {
 	example := strconv.Quote(loop.ExampleCheck)
 	if !strings.Contains(hint, example) {
 		return hint
 	}
-	from, own := Suggestion(root)
+	from, own := suggestedCheck(root)
 	if own == "" {
 		return hint
 	}
-	own = Quoted(own)
+	own = quotedCheck(own)
 	if before, _, _ := strings.Cut(hint, example); !strings.HasPrefix(before, "hone ") || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
 		return strings.ReplaceAll(hint, example, own)
 	}
 	return from + ": " + strings.ReplaceAll(hint, example, own)
 }
 
-// Suggestion returns the check of the project in a directory, and which files suggest it, such as
+// suggestedCheck returns the check of the project in a directory, and which files suggest it, such as
 // "go.mod suggests"; empty if hone knows none.
-func Suggestion(root string) (from, check string) {
-	found := slices.DeleteFunc(Of(root, nil), func(l Language) bool { return l.Check == "" })
+func suggestedCheck(root string) (from, check string) {
+	found := slices.DeleteFunc(languagesOf(root, nil), func(l language) bool { return l.Check == "" })
 	if len(found) == 0 {
 		return "", ""
 	}
@@ -111,18 +109,18 @@ func Suggestion(root string) (from, check string) {
 	if len(marks) == 1 && !strings.HasSuffix(marks[0], "tests") {
 		verb = " suggests"
 	}
-	return strings.Join(marks, " and ") + verb, Checks(found)
+	return strings.Join(marks, " and ") + verb, checksOf(found)
 }
 
-// Quoted returns a command as one word of a command line.
-func Quoted(command string) string {
+// quotedCheck returns a command as one word of a command line.
+func quotedCheck(command string) string {
 	if strings.ContainsAny(command, "\"$`\\!") {
 		return "'" + command + "'" // no check that hone knows has a single quote
 	}
 	return `"` + command + `"`
 }
 
-func marked(root string, known []Language) (found []Language) {
+func marked(root string, known []language) (found []language) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return nil
@@ -202,21 +200,21 @@ func makeCheck(root, usual string) string {
 	return usual
 }
 
-func (l Language) marks(name string) bool {
+func (l language) marks(name string) bool {
 	return slices.ContainsFunc(l.Marks, func(mark string) bool {
 		ok, _ := path.Match(mark, name)
 		return ok
 	})
 }
 
-// Config returns a .config/hone.toml in which nothing is switched on. Without a language the
+// starterConfig returns a .config/hone.toml in which nothing is switched on. Without a language the
 // check is an example.
-func Config(ls []Language) string {
+func starterConfig(ls []language) string {
 	return `# Settings of hone for this project. Command-line flags override them.
 
 [check]
 # This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
-# command = ` + strconv.Quote(cmp.Or(Checks(ls), loop.ExampleCheck)) + `
+# command = ` + strconv.Quote(cmp.Or(checksOf(ls), loop.ExampleCheck)) + `
 
 # A model that changes a test has passed only if the check passes without that change too. To take
 # such changes back at once instead, remove the #.

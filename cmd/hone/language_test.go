@@ -1,11 +1,9 @@
-package language_test
+package main
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"hone/cmd/hone/language"
 )
 
 // The check of a project is the one that its own files have.
@@ -31,7 +29,7 @@ func TestSuggestion(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, got := language.Suggestion(dir); got != want {
+		if _, got := suggestedCheck(dir); got != want {
 			t.Errorf("%v suggests %q, want %q", files, got, want)
 		}
 	}
