@@ -33,6 +33,11 @@ func (w *Walls) forModel(ctx context.Context) (*wall.Walls, error) {
 		}
 		readOnly = slices.Concat(readOnly, more)
 	}
+	// The check may have put a link in the place of such a file: what it leads to is not shown.
+	readOnly = slices.DeleteFunc(slices.Clone(readOnly), func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		return err == nil && real != path && !sandbox.Within(w.Root, real)
+	})
 	if len(readOnly) == 0 {
 		w.models = w.built
 		return w.models, nil

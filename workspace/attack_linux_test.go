@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"hone/internal/disktest"
 	"hone/internal/crashtest/waittest"
+	"hone/internal/disktest"
 	"hone/workspace/internal/treetest"
 	"hone/workspace/treepath"
 )

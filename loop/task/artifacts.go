@@ -278,8 +278,11 @@ func (a *Artifacts) write() {
 	clear(a.files)
 	a.err = cmp.Or(a.err, a.execution.write(tree, artifactsFolder+"/execution.toml"), a.reviews.write(tree, artifactsFolder+"/review.toml"))
 	if len(a.executions.text) > 0 && a.err == nil {
-		base, name := logBase(tree, a.loop.Log)
-		if err := cmp.Or(os.MkdirAll(base, 0o755), a.executions.write(base, name)); err != nil {
+		base, name, err := logBase(tree, a.loop.Log)
+		if err == nil {
+			err = cmp.Or(os.MkdirAll(base, 0o755), a.executions.write(base, name))
+		}
+		if err != nil {
 			a.err = fmt.Errorf("log %s: %w", a.loop.Log, err)
 		}
 	}
@@ -295,16 +298,25 @@ func makeHome(dir string) error {
 	return artifact.Create(dir, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
 }
 
-// Links below base are not followed: base is the tree, the directory in which --log puts the standard log, or else that of the
-// file. log is absolute, and its directory has no links as far as it exists.
-func logBase(tree, log string) (base, name string) {
-	if rel, err := filepath.Rel(tree, log); err == nil && filepath.IsLocal(rel) {
-		return tree, filepath.ToSlash(rel)
+// Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named
+// a file elsewhere, base is its directory once links are followed.
+func logBase(tree, log string) (base, name string, err error) {
+	for at := filepath.Dir(log); at != filepath.Dir(at); at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil && real == tree {
+			base = at // the topmost, because links in the tree may lead to its root
+		}
 	}
-	if at, ok := strings.CutSuffix(log, string(filepath.Separator)+filepath.FromSlash(standardLog)); ok {
-		return at, standardLog
+	if at, ok := strings.CutSuffix(log, string(filepath.Separator)+filepath.FromSlash(standardLog)); ok && base == "" {
+		base = at
 	}
-	return filepath.Dir(log), filepath.Base(log)
+	if base == "" {
+		if real, err := filepath.EvalSymlinks(log); err == nil {
+			log = real
+		}
+		base = filepath.Dir(log)
+	}
+	rel, err := filepath.Rel(base, log)
+	return base, filepath.ToSlash(rel), err
 }
 
 // maxLog limits the size of a log from before a run, in bytes.

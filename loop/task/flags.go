@@ -67,19 +67,17 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
 		return "", loop.Usage(fmt.Sprintf("--log-path: %s is not a regular file", at), "name a file; hone appends to it")
 	}
-	dir, rest := filepath.Dir(at), filepath.Base(at)
-	if filepath.ToSlash(at) == standardLog {
-		dir, rest = ".", at
-	}
-	dir, err := filepath.Abs(dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
+	log, err := filepath.Abs(at)
 	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Dir(log)); err != nil && filepath.ToSlash(at) != standardLog {
 		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(at)), "make it, or name a file elsewhere")
 	}
-	log := filepath.Join(dir, rest)
-	base, name := logBase(in.Root, log)
+	base, name, err := logBase(in.Root, log)
+	if err != nil {
+		return "", err
+	}
 	// base may not exist yet.
 	if err := artifact.CheckAppend(base, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")

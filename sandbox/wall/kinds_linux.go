@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"hone/sandbox"
@@ -129,15 +130,31 @@ func (s spec) unavailable(err error) error {
 }
 
 // current returns the spec for a command that starts now: what was to be hidden and no longer exists
-// needs no mount, which would create it.
+// needs no mount, which would create it. Nothing else may have become a symlink or be missing: a
+// command behind other walls, such as the check, can write what these only show, and a wrapper
+// would mount what a link leads to.
 func (s spec) current() (_ spec, err error) {
 	s.Entries = slices.Clone(s.Entries)
 	for i, e := range s.Entries {
-		if e.Access == sandbox.AccessNone && !e.Absent {
-			_, err := os.Lstat(e.Path)
-			s.Entries[i].Absent = errors.Is(err, os.ErrNotExist)
+		if e.Absent || e.Link != "" {
+			continue
+		}
+		now, err := filepath.EvalSymlinks(e.Path)
+		switch gone := errors.Is(err, os.ErrNotExist); {
+		case gone && e.Access == sandbox.AccessNone:
+			s.Entries[i].Absent = true
+		case !s.Policy.Wall.Mounts():
+		case gone:
+			return s, s.changed(e.Path + " was removed after the walls were built")
+		case err == nil && now != e.Path:
+			return s, s.changed(e.Path + " leads elsewhere: a symlink was put in its place after the walls were built")
 		}
 	}
 	s.Wrapper, err = s.wrapper()
 	return s, err
+}
+
+// changed says why a command cannot start; the walls of a resumed run are built of what is there then.
+func (s spec) changed(why string) error {
+	return &sandbox.WallError{Wall: s.Policy.Wall, Reason: why, Next: "see whether that is right, then resume the run"}
 }

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/transient"
 	"hone/internal/crashtest/waittest"
+	"hone/internal/transient"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
