@@ -54,7 +54,7 @@ func (b *bench) small(p program) func() (figures, error) {
 // sampled measures only memory.
 func (b *bench) sampled(p program) func() (figures, error) {
 	files := small()
-	files["check.sh"] = "sleep 0.3\n" + files["check.sh"]
+	files["check.sh"] = "sleep 1\n" + files["check.sh"]
 	return func() (figures, error) {
 		f, err := b.play(job{program: p, session: &session{replies: fixing()}, sample: true}, files)
 		return figures{rss: f.rss, pss: f.pss}, err

@@ -169,6 +169,10 @@ func (b *tab) look(width int64, scheme string) {
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 		return err
 	}))
+	// A busy browser has the new width, and the styles of a new page, only some time later.
+	value[bool](b, fmt.Sprintf(`new Promise(done => { const end = Date.now() + %d, look = () => {
+		if (document.readyState == "complete" && innerWidth == %d || Date.now() > end) requestAnimationFrame(() => requestAnimationFrame(() => done(true)))
+		else setTimeout(look, 20) }; look() })`, patience.Milliseconds(), width))
 }
 
 // devices are the widths of a phone and of a laptop.
