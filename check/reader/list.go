@@ -62,7 +62,9 @@ func (l *list) findings() []check.Finding {
 	var found []check.Finding
 	times := make(map[string]int, len(l.items))
 	for _, i := range l.items {
-		i.file = cleanFile(i.file)
+		if i.file = cleanFile(i.file); i.file == "" {
+			i.line = 0 // of nothing
+		}
 		if i.text = strings.Trim(i.text, " \t\n"); i.text == "" {
 			i.text = "failed"
 		}

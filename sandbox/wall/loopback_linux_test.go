@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,8 +21,13 @@ func TestConnectIsCancelled(t *testing.T) {
 	l := &walled{over: make(chan struct{})}
 	var theirs *os.File
 	l.control, theirs = must2(newControl())
-	defer theirs.Close()
-	go func() { // as a supervisor
+	var answered sync.WaitGroup
+	defer func() {
+		l.control.hangUp()
+		answered.Wait()
+		theirs.Close()
+	}()
+	answered.Go(func() { // as a supervisor
 		for c := (control{int(theirs.Fd())}); ; {
 			m, fds, err := c.receive()
 			if err != nil {
@@ -29,8 +35,7 @@ func TestConnectIsCancelled(t *testing.T) {
 			}
 			go connect(control{fds[0]}, m.Dial)
 		}
-	}()
-	defer l.control.hangUp()
+	})
 	cancelled := 0
 	for range 10 { // some fit into the queue
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
