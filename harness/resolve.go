@@ -7,14 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone"
-
 	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
+	"hone/workspace/treepath"
 )
 
 // Resolve resolves the settings that every loop has. The values are of all settings; file
@@ -31,7 +32,35 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	if err := cmp.Or(ValidFormat(v, file), loop.CheckLine(s.Check)); err != nil {
 		return s, err
 	}
+	h.noteUnmatched(root, v, file)
 	return s, checkCostLimit(config.MaxCost.In(v), s.Model)
+}
+
+// A misspelled glob would protect, send or allow nothing without a word.
+func (h Host) noteUnmatched(root string, v config.Values, file config.File) {
+	for _, s := range []config.Setting[[]string]{config.Protect, config.Only, config.Send, config.Include} {
+		for _, glob := range s.In(v) {
+			globs, found := treepath.CompileValid([]string{glob}, true), errors.New("found")
+			err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+				switch {
+				case err != nil || d.IsDir() && d.Name() == ".git":
+					return fs.SkipDir
+				case !d.IsDir() && globs.Match(path):
+					return found
+				}
+				return nil
+			})
+			if err == found {
+				continue
+			}
+			problem, hint := strconv.Quote(glob)+" matches no file", "patterns are relative to "+root
+			if slices.Contains(s.In(file.Shared()), glob) {
+				h.Note(file.Wrong(s.Key, problem, hint).Error())
+			} else {
+				h.Note("--" + s.FlagName() + ": " + problem + "; " + hint)
+			}
+		}
+	}
 }
 
 func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file config.File) (loop.Model, error) {

@@ -95,6 +95,11 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 		}
 		v.Asked = slices.Insert(v.Asked, 0, asked)
 		in.Note = func(string) {} // once
+		silent := a.host()
+		silent.Notify = nil
+		in.Resolve = func(values config.Values) (loop.Settings, error) {
+			return silent.Resolve(in.Kind, in.Root, values, in.File)
+		}
 	}
 	v.Settings = *l.Shared()
 	v.About = strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, kinds.Subject(l)))
