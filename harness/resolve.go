@@ -163,11 +163,12 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
-	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), h.fileAddress(m, file)))
-	var err error
-	if m.KeyCommand, err = fileKeyCommand(m, file); err != nil {
+	address, keyCommand, err := h.fromFile(m, file)
+	if err != nil {
 		return m, err
 	}
+	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), address))
+	m.KeyCommand = keyCommand
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
@@ -175,34 +176,22 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 	return m, nil
 }
 
-// The configuration's address is for this model if no variable has another, and the configuration names no model of another
-// provider.
-func (h Host) fileAddress(m loop.Model, file config.File) string {
-	p, _, err := splitModel(m.Name)
-	if err != nil || p.Base != "" && h.getenv(p.Base) != "" {
-		return ""
-	}
-	if named := (loop.Model{Name: config.Model.In(file.Shared())}); named.Name != "" && named.Provider() != p.Name {
-		return ""
-	}
-	return file.Late(config.BaseURL)
-}
-
-// No other provider may see the key.
-func fileKeyCommand(m loop.Model, file config.File) (string, error) {
-	line := file.Late(config.KeyCommand)
-	if line == "" {
-		return "", nil
-	}
+// The configuration's address and key are for models of the provider that it names: no other may see the key. A variable
+// with an address comes first.
+func (h Host) fromFile(m loop.Model, file config.File) (address, keyCommand string, err error) {
+	address, keyCommand = file.Late(config.BaseURL), file.Late(config.KeyCommand)
 	named := loop.Model{Name: config.Model.In(file.Shared())}
-	if named.Name == "" {
-		return "", loop.Usage(config.HonePath+": "+config.KeyCommand.Key+" says whose key it prints only together with model",
+	p, _, err := splitModel(m.Name)
+	switch {
+	case keyCommand != "" && named.Name == "":
+		return "", "", loop.Usage(config.HonePath+": "+config.KeyCommand.Key+" says whose key it prints only together with model",
 			"write the model next to it, such as model = \"openai/NAME\"")
+	case err != nil, named.Name != "" && named.Provider() != p.Name:
+		return "", "", err
+	case p.Base != "" && h.getenv(p.Base) != "":
+		address = ""
 	}
-	if named.Provider() != m.Provider() {
-		return "", nil
-	}
-	return line, nil
+	return address, keyCommand, nil
 }
 
 func checkCostLimit(limit float64, model loop.Model) error {
