@@ -211,17 +211,6 @@ func checkCostLimit(limit float64, model loop.Model) error {
 	return nil
 }
 
-// CanLimitCost returns why a limit of costs cannot be enforced for a loop, such as that
-// the price of one of its models is unknown; nil if it can.
-func CanLimitCost(l loop.Loop) error {
-	for _, asked := range l.Models() {
-		if err := checkCostLimit(1, *asked.Model); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ResolveWalls resolves the settings of the walls. It does not look whether there are any.
 func (h Host) ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
 	s := loop.WallSettings{AllowGit: config.AllowGit.In(v), Env: config.Variables.In(v), Policy: sandbox.Policy{Wall: sandbox.Wall(config.Wall.In(v)),

@@ -120,6 +120,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 // It works in the current directory.
 func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.Kind) (n harness.Needs, err error) {
 	args := job.Command
+	if f.maxCost > 0 { // the prices of all models must be known
+		args = slices.Insert(slices.Clone(args), 1, fmt.Sprintf("--max-cost=%v", f.maxCost))
+	}
 	if k.Rewrite != nil {
 		args = k.Rewrite(args)
 	}
@@ -149,9 +152,6 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		}
 		if !k.Modelless && config.Metric.In(l.Shared().Values) == "" { // those runs look at their check themselves
 			job.Check = l.Shared().Check
-		}
-		if f.maxCost > 0 {
-			return harness.CanLimitCost(l)
 		}
 		return nil
 	})
