@@ -317,7 +317,7 @@ func TestErrorBodies(t *testing.T) {
 		want model.Error
 	}{
 		{modeltest.Turn{Status: 401, Message: "invalid x-api-key"}, model.Error{Kind: model.Auth, Status: 401,
-			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to an Anthropic API key with access to this model"}},
+			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to a key for this model"}},
 		{modeltest.Turn{Status: 400, Message: "Your credit balance is too low to access the Anthropic API."},
 			model.Error{Kind: model.Quota, Status: 400, Message: "Your credit balance is too low to access the Anthropic API.",
 				Hint: "add credit to the account, or raise its limit", Alternative: "start a new run with another model"}},

@@ -32,6 +32,7 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 	if abilities.thinking != budgeted || mayThink(req.Messages) {
 		abilities.setThinking(&p, req.Reasoning)
 	}
+	p.SetExtraFields(map[string]any{"stream": true})
 	return p
 }
 
