@@ -38,9 +38,7 @@ func New(c Config) *Model {
 
 // Generate makes one attempt. See [model.Model].
 //
-// The API requires an output limit. If the request has none, Generate sends
-// the model's maximum; for an unknown model it sends 64,000 tokens if its name
-// begins with "claude", otherwise 32,000.
+// The API requires an output limit. If the request has none, Generate sends 32,000 tokens.
 func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	return m.endpoint.Generate(ctx, req, "v1/messages", encode(m.endpoint.Name, req), &reader{onText: req.Stream})
 }

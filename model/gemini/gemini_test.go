@@ -354,9 +354,9 @@ func TestGeneration(t *testing.T) {
 		{"gemini-3-pro-preview", model.Medium, 0, `{"thinkingConfig":{"thinkingLevel":"HIGH"}}`},
 		{"models/gemini-3.5-flash", model.Medium, 100, `{"maxOutputTokens":100,"thinkingConfig":{"thinkingLevel":"MEDIUM"}}`},
 		{"gemini-flash-latest", model.High, 0, `{"thinkingConfig":{"thinkingLevel":"HIGH"}}`},
-		{"gemini-2.5-pro", model.Low, 1 << 30, `{"maxOutputTokens":65536,"thinkingConfig":{"thinkingBudget":1024}}`},
+		{"gemini-2.5-pro", model.Low, 65536, `{"maxOutputTokens":65536,"thinkingConfig":{"thinkingBudget":1024}}`},
 		{"gemini-2.5-flash-lite", model.High, 0, `{"thinkingConfig":{"thinkingBudget":24576}}`},
-		{"gemini-2.0-flash", model.High, 1 << 30, `{"maxOutputTokens":8192}`},
+		{"gemini-2.0-flash", model.High, 8192, `{"maxOutputTokens":8192}`},
 	}
 	for _, test := range tests {
 		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})

@@ -94,21 +94,12 @@ const (
 	budgetHigh   = 24576
 )
 
-// Output limits; the API rejects higher ones.
-const (
-	outputEarly = 8192
-	outputLater = 65536
-)
-
 // It is nil if the request needs no configuration. Models before 2.5 do not think, 2.5 models take a budget and later models a
 // level; gemini-3-pro has no MEDIUM level.
 func generationFor(name string, req model.Request) *generation {
 	name = strings.TrimPrefix(name, "models/")
 	thoughtless := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
-	g := generation{MaxOutput: min(req.MaxOutput, outputLater)}
-	if thoughtless {
-		g.MaxOutput = min(req.MaxOutput, outputEarly)
-	}
+	g := generation{MaxOutput: req.MaxOutput}
 	switch {
 	case req.Reasoning == "", thoughtless:
 	case strings.HasPrefix(name, "gemini-2.5"):
