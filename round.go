@@ -180,7 +180,7 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
 			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(r.judging(nil))), func(p string) bool { return slices.Contains(c.Restored, p) })
-			c.Lacks = slices.DeleteFunc(r.afterCommands(r.Ignored), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
+			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err
 	})
