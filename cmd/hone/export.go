@@ -41,12 +41,7 @@ func (a *app) exportCommand() *cobra.Command {
 	c := helped("export", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case f.texts && f.otlp == "":
-				return failure.Usage("--texts adds texts to a trace, and no trace is written", "hone export --otlp run.json --texts")
-			case f.otlp != "" && (f.output != "" || f.redacted || f.since != 0 || f.without != ""):
-				return failure.Usage("--otlp writes a trace, and no file for hone import", "leave out --otlp, or all other flags but --texts and --force")
-			case f.otlp != "":
+			if f.otlp != "" {
 				return a.exportTrace(f, runArg(args))
 			}
 			return a.export(c.Context(), f, runArg(args))
@@ -60,6 +55,10 @@ func (a *app) exportCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	c.Flags().StringVar(&f.otlp, "otlp", "", "write a trace as OTLP JSON to `FILE` instead; - is standard output")
 	c.Flags().BoolVar(&f.texts, "texts", false, "with --otlp, also write the texts of models, tools and checks")
+	for _, flag := range []string{"output", "redacted", "since", "without"} {
+		c.MarkFlagsMutuallyExclusive("otlp", flag)
+		c.MarkFlagsMutuallyExclusive("texts", flag)
+	}
 	return c
 }
 

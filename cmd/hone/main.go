@@ -174,6 +174,9 @@ Start with: hone demo`,
 			if problem, hint := config.FlagProblem(c.Flags()); problem != "" {
 				return failure.Usage(problem, hint)
 			}
+			if err := c.ValidateFlagGroups(); err != nil {
+				return failure.UsageOf(err, helpFor(c))
+			}
 			a.parsed = true
 			return checkState(c)
 		},
