@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"io"
 	"strings"
 
 	"hone"
@@ -89,9 +88,9 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 		}
 	}
 	if n := len(p.Restored); n > 0 {
-		done.say("undone: %s", p.asTheyWere(n, plural(n, " is", " are")))
+		done.say("undone: %s%s %s", render.Count(n, "file"), plural(n, " is as it was", " are as they were"), p.when())
 	} else {
-		done.Lines = append(done.Lines, p.nothing()...)
+		done.say("%s", p.nothing())
 	}
 	if p.Round == 0 {
 		back, left, err := p.run.PlaceImported(ctx, true)
@@ -157,11 +156,6 @@ func plural(n int, one, several string) string {
 	return several
 }
 
-// are is a verb, such as " are".
-func (p *undoPlan) asTheyWere(n int, are string) string {
-	return render.Count(n, "file") + are + " as " + plural(n, "it was ", "they were ") + p.when()
-}
-
 func toRound(round int) string {
 	if round == 0 {
 		return ""
@@ -176,15 +170,15 @@ func (p *undoPlan) when() string {
 	return "before the run"
 }
 
-func (p *undoPlan) nothing() []string {
+func (p *undoPlan) nothing() string {
 	run := p.run.Journal.Run()
 	switch {
 	case len(p.Conflicts) > 0:
-		return []string{"nothing was restored"}
+		return "nothing was restored"
 	case p.Changed:
-		return []string{"nothing to undo: the files are already as they were " + strings.Replace(p.when(), "the run", "run "+run, 1)}
+		return "nothing to undo: the files are already as they were " + strings.Replace(p.when(), "the run", "run "+run, 1)
 	}
-	return []string{fmt.Sprintf("nothing to undo: run %s changed no files", run)}
+	return fmt.Sprintf("nothing to undo: run %s changed no files", run)
 }
 
 // undoPreview is what an undo would do.
@@ -202,6 +196,27 @@ func (p *undoPlan) preview(ctx context.Context) (undoPreview, error) {
 	return undoPreview{p.run.Journal.Run(), p.Round, p.digest(), notNull(p.Restorable), notNull(p.Conflicts), notNull(left)}, err
 }
 
+// print prints the preview for people. forced is empty or the flag --force.
+func (p *undoPlan) print(out io.Writer, v undoPreview, forced string) {
+	for _, path := range v.Restored {
+		fmt.Fprintln(out, "would restore "+render.Line(path))
+	}
+	for _, c := range v.Conflicts {
+		fmt.Fprintf(out, "in the way: %s: %s\n", render.Line(c.Path), c.Why)
+	}
+	for _, line := range v.Left {
+		fmt.Fprintln(out, line)
+	}
+	switch {
+	case len(v.Conflicts) > 0 && forced == "":
+		fmt.Fprintf(out, "undo would restore nothing; hone undo %s%s --force overwrites these files, and keeps a copy\n", p.named, toRound(p.Round))
+	case len(v.Restored)+len(v.Conflicts) > 0:
+		fmt.Fprintf(out, "to undo exactly this: hone undo %s%s%s --plan %s\n", p.named, toRound(p.Round), forced, v.Plan)
+	default:
+		fmt.Fprintln(out, p.nothing())
+	}
+}
+
 // JSON does not write it as null.
 func notNull[T any](list []T) []T { return append([]T{}, list...) }
 
@@ -209,34 +224,4 @@ func notNull[T any](list []T) []T { return append([]T{}, list...) }
 func (p *undoPlan) digest() string {
 	b, _ := json.Marshal([]any{p.run.Journal.Run(), p.run.Journal.Head(), p.Round, p.Restorable, p.Conflicts, p.Outside, p.Doubtful, p.Own}) // texts and numbers only
 	return fmt.Sprintf("%x", sha256.Sum256(b))
-}
-
-// previewLines returns a preview for the terminal. The error is that of [undoPlan.carryOut] if files are
-// in the way.
-func (p *undoPlan) previewLines(v undoPreview, force bool) (lines []string, err error) {
-	forced, files := "", map[string]string{}
-	for _, path := range v.Restored {
-		files[path] = ""
-	}
-	if len(p.Conflicts) > 0 {
-		if !force {
-			return nil, p.conflictError()
-		}
-		forced = " --force"
-	}
-	for _, c := range p.Conflicts {
-		if !c.Lost {
-			files[c.Path] = fmt.Sprintf(" (overwritten: %s; a copy is kept)", c.Why)
-		}
-	}
-	n := len(files)
-	if n == 0 {
-		return slices.Concat(p.nothing(), p.unrestorableLines(), v.Left), nil
-	}
-	lines = append(lines, "would restore "+p.asTheyWere(n, "")+":")
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		lines = append(lines, "  "+render.Line(path)+files[path])
-	}
-	return slices.Concat(lines, p.unrestorableLines(), v.Left,
-		[]string{fmt.Sprintf("to undo exactly this: hone undo %s%s%s --plan %s", p.named, toRound(p.Round), forced, v.Plan)}), nil
 }
