@@ -56,7 +56,6 @@ type Walls struct {
 
 	host     Host
 	session  *Session // nil outside of a run
-	unwalled bool     // the settings want no walls, and the plan sets no limits
 	base     *Walls   // are built before these; nil if there are none
 	exposure string   // what an agent could do with its key or the network; empty if nothing
 	// advise reports what the user should know about a command that ran; nil reports nothing.
@@ -90,7 +89,7 @@ func (s *Session) Walls(p loop.WallPlan) loop.Walls {
 
 func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	shared := s.loop.Shared()
-	w := &Walls{session: s, host: s.host, unwalled: shared.Walls.None() && !p.Bounded,
+	w := &Walls{session: s, host: s.host,
 		Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
 		alike: p.After != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
 	w.advise = func(n hone.Notice) error { return s.run.Advise(n) }
@@ -127,9 +126,6 @@ func (w *Walls) raise(ctx context.Context) error {
 	}
 	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
 		return NoWalls(ctx, err)
-	}
-	if w.unwalled {
-		return nil
 	}
 	if w.base != nil {
 		if err := w.base.raise(ctx); err != nil {
@@ -279,10 +275,6 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	if w.unwalled {
-		c.Env = slices.Concat(w.Settings.Policy.Env, w.Plan.Vars, b.vars)
-		return w.session.Unwalled().Run(ctx, c)
-	}
 	c.Env = slices.Concat(w.env, b.vars)
 	if b.lines && !slices.Contains(b.same, c.Argv[len(c.Argv)-1]) {
 		c.Env = unattended(c.Env)
@@ -353,9 +345,6 @@ func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 	if err := w.raise(ctx); err != nil {
 		return nil, err
 	}
-	if w.unwalled {
-		return nil, errors.New("a background command needs walls with limits")
-	}
 	c.Env = w.env
 	return w.built.Start(ctx, c)
 }
@@ -394,7 +383,7 @@ func (w *Walls) Close() error {
 // forCopy returns walls like these for a copy of the tree.
 func (w *Walls) forCopy(dir string) *Walls {
 	p, root := w.Plan, w.session.Dir
-	c := &Walls{host: w.host, session: w.session, advise: w.advise, unwalled: w.unwalled,
+	c := &Walls{host: w.host, session: w.session, advise: w.advise,
 		Settings: w.Settings, Plan: loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides},
 		Root: rebase(root, dir, w.Root)[0], ID: w.ID, Guard: w.Guard, alike: true, homePaths: w.homePaths, home: w.home, watches: w.watches, keeper: w.keeper, secrets: w.secrets}
 	if w.built != nil {

@@ -256,7 +256,7 @@ type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 // All are of the same kind as the builder's.
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
-	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
+	builder := s.Walls(loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			open := "you could yourself"
@@ -277,12 +277,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 	for _, dir := range v.HookLogs {
 		logs = append(logs, at(dir))
 	}
-	hooks := loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
+	hooks := loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true, After: builder,
 		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
 		Write: logs, Read: append([]string{at(HooksName)}, v.HookRead...)}
 	commands := hooks
 	commands.Root, commands.Write, commands.Hide, commands.Later = at(Tests), nil, []string{at(Results)}, true
-	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
+	tester := loop.WallPlan{Root: at(Tests), OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.devURL()}
 	verifier.Door = server.Door
