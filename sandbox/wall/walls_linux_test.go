@@ -359,3 +359,21 @@ func TestWallsLeaveNothingInThisProcess(t *testing.T) {
 		}
 	})
 }
+
+// The port of a door is open at its own address alone, but for landlock, which knows no addresses.
+func TestDoorAtAnotherAddress(t *testing.T) {
+	everyWall(t, func(p *sandbox.Policy) {
+		p.Doors = []sandbox.Door{{Addr: "127.0.0.1:0", Serve: func(c net.Conn) { c.Close() }}}
+	}, func(t *testing.T, w *Walls, dir string) {
+		_, port, _ := net.SplitHostPort(w.DoorAddr(0))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", port))
+		if err != nil {
+			t.Skip("SKIPPED: ", err)
+		}
+		defer l.Close()
+		r := behind(t, w, dir, "bash -c 'exec 3<>/dev/tcp/127.0.0.2/"+port+"' && echo reached")
+		if reached := strings.Contains(string(r.Stdout), "reached"); reached == w.Grade().Wall.Namespaces() {
+			t.Errorf("reached: %v\n%s", reached, r.Stderr)
+		}
+	})
+}
