@@ -24,8 +24,8 @@ const (
 	// add a second wall, as far as the kernel supports them. It needs Linux 5.12
 	// and a system that lets the user make user namespaces.
 	//
-	// It leaves open: a hidden file or directory in a visible one appears as an
-	// empty one. A command can change files that have a hard link in a writable
+	// It leaves open: a hidden file in a visible directory appears as a device
+	// that cannot be opened, a hidden directory as an empty one. A command can change files that have a hard link in a writable
 	// directory, and can see how busy the machine is. With Policy.Net it can
 	// reach every server on this machine. The machine's root remains the same
 	// user inside but has no capabilities: it cannot write files of other users
@@ -34,8 +34,7 @@ const (
 
 	// Bubblewrap is the same wall, built by the program bwrap, 0.4 or later,
 	// which can be installed setuid on systems where users must not make
-	// namespaces. Hidden files appear as devices. Doors below port 1024 cannot
-	// be opened.
+	// namespaces. Doors below port 1024 cannot be opened.
 	Bubblewrap Wall = "bwrap"
 
 	// Firejail is built by the program firejail, 0.9.72 or later. Auto never

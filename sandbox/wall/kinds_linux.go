@@ -62,7 +62,6 @@ func Kinds() []sandbox.Wall {
 type spec struct {
 	Policy  sandbox.Policy  // Layers is the directory for this command
 	Entries []sandbox.Entry // of the policy, with what covers them
-	Hidden  string          // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
 	// Outside are the namespaces of the process that built the walls, by kind.
 	Outside map[string]string
 	program string // builds the wall; empty if none is needed
