@@ -174,10 +174,10 @@ func (w *Walls) recordGrade(homeNote string) error {
 	run, notes, g := w.session.run, w.recovered, w.Grade()
 	switch {
 	case w.Settings.Absent: // the settings say so
-	case w.Plan.ReadOnly && g.Level == sandbox.LevelOpen:
+	case w.Plan.ReadOnly && g.Wall == sandbox.NoWall:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.alike:
-		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
+		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: g.Wall.Level(), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.proved}); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	}
 	notes := commandNotes(result, w.home, w.Settings.Net)
 	if failed(result) {
-		if w.Grade().Level != sandbox.LevelOpen {
+		if w.Grade().Wall != sandbox.NoWall {
 			for _, path := range w.deniedCommand(c.Dir).Hidden(outputOf(result)) { // from the root
 				result.Hidden = append(result.Hidden, w.Guard.Redact(path))
 			}

@@ -260,7 +260,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			open := "you could yourself"
-			if grade.Level != sandbox.LevelOpen {
+			if grade.Wall != sandbox.NoWall {
 				// The commands of a role and the hooks are behind walls.
 				r.Reach = func(file string) bool {
 					top, _, _ := strings.Cut(file, "/")
@@ -268,7 +268,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 				}
 				open = "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 			}
-			if grade.Level == sandbox.LevelHidden {
+			if grade.Wall.Mounts() {
 				return nil, nil
 			}
 			return nil, r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", grade.Wall, open))

@@ -110,15 +110,14 @@ func (s spec) wrapper() ([]string, error) {
 // grade returns the walls' grade. reached is what the kernel package says of this kernel.
 func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 	g := reached
-	g.Wall, g.Level, g.Net = s.Policy.Wall, s.Policy.Wall.Level(), "off"
+	g.Wall, g.Net = s.Policy.Wall, "off"
 	switch {
-	case s.Policy.Net || g.Level == sandbox.LevelOpen:
+	case g.Wall == sandbox.NoWall:
+		g.Net, g.Open = "on", []string{"everything that the user may do"}
+	case s.Policy.Net:
 		g.Net = "on"
 	case len(s.Policy.Doors) > 0:
 		g.Net = "doors"
-	}
-	if g.Level == sandbox.LevelOpen {
-		g.Open = []string{"everything that the user may do"}
 	}
 	return g
 }
