@@ -37,7 +37,7 @@ func CheckState(root string) error { return walldir.CheckState(root) }
 // only because of the walls, by cause. The command ran in dir. It can miss a cause, or
 // name a wrong one.
 func (w *Walls) DeniedNotes(dir, output string) map[string]string {
-	if w.Grade().Level == sandbox.LevelOpen {
+	if w.Grade().Wall == sandbox.NoWall {
 		return nil
 	}
 	notes := w.deniedCommand(dir).Notes(output)

@@ -13,7 +13,7 @@ import (
 // record cannot be read.
 func TestProveOnce(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
+	grade := sandbox.Grade{Wall: sandbox.Hidden}
 	first, err := proveOnce(t.Context(), grade, "")
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
@@ -43,7 +43,7 @@ func TestProveOnce(t *testing.T) {
 // Without a state folder walls are proved each time.
 func TestProveWithoutStateFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/dev/null")
-	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
+	grade := sandbox.Grade{Wall: sandbox.Hidden}
 	first, err := proveOnce(t.Context(), grade, "")
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)

@@ -467,7 +467,7 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 
 func (s *Session) commandWalls() loop.Walls {
 	if s.sharedWalls == nil {
-		s.sharedWalls = s.Walls(loop.WallPlan{Bounded: true})
+		s.sharedWalls = s.Walls(loop.WallPlan{})
 	}
 	return s.sharedWalls
 }

@@ -55,7 +55,6 @@ type Walls struct {
 
 	host     Host
 	session  *Session // nil outside of a run
-	unwalled bool     // the settings want no walls, and the plan sets no limits
 	base     *Walls   // are built before these; nil if there are none
 	exposure string   // what an agent could do with its key or the network; empty if nothing
 	// advise reports what the user should know about a command that ran; nil reports nothing.
@@ -89,7 +88,7 @@ func (s *Session) Walls(p loop.WallPlan) loop.Walls {
 
 func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	shared := s.loop.Shared()
-	w := &Walls{session: s, host: s.host, unwalled: shared.Walls.None() && !p.Bounded,
+	w := &Walls{session: s, host: s.host,
 		Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
 		alike: p.After != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
 	w.advise = func(n hone.Notice) error { return s.run.Advise(n) }
@@ -126,9 +125,6 @@ func (w *Walls) raise(ctx context.Context) error {
 	}
 	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
 		return NoWalls(ctx, err)
-	}
-	if w.unwalled {
-		return nil
 	}
 	if w.base != nil {
 		if err := w.base.raise(ctx); err != nil {
@@ -177,10 +173,10 @@ func (w *Walls) recordGrade(homeNote string) error {
 	run, notes, g := w.session.run, w.recovered, w.Grade()
 	switch {
 	case w.Settings.Absent: // the settings say so
-	case w.Plan.ReadOnly && g.Level == sandbox.LevelOpen:
+	case w.Plan.ReadOnly && g.Wall == sandbox.NoWall:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.alike:
-		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
+		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: g.Wall.Level(), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.proved}); err != nil {
 			return err
 		}
@@ -278,10 +274,6 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	if w.unwalled {
-		c.Env = slices.Concat(w.Settings.Policy.Env, w.Plan.Vars, b.vars)
-		return w.session.Unwalled().Run(ctx, c)
-	}
 	c.Env = slices.Concat(w.env, b.vars)
 	if b.lines && !slices.Contains(b.same, c.Argv[len(c.Argv)-1]) {
 		c.Env = unattended(c.Env)
@@ -304,7 +296,7 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	}
 	notes := commandNotes(result, w.home, w.Settings.Net)
 	if failed(result) {
-		if w.Grade().Level != sandbox.LevelOpen {
+		if w.Grade().Wall != sandbox.NoWall {
 			for _, path := range w.deniedCommand(c.Dir).Hidden(outputOf(result)) { // from the root
 				result.Hidden = append(result.Hidden, w.Guard.Redact(path))
 			}
@@ -347,9 +339,6 @@ func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 	if err := w.raise(ctx); err != nil {
 		return nil, err
 	}
-	if w.unwalled {
-		return nil, errors.New("a background command needs walls with limits")
-	}
 	c.Env = w.env
 	return w.built.Start(ctx, c)
 }
@@ -388,7 +377,7 @@ func (w *Walls) Close() error {
 // forCopy returns walls like these for a copy of the tree.
 func (w *Walls) forCopy(dir string) *Walls {
 	p, root := w.Plan, w.session.Dir
-	c := &Walls{host: w.host, session: w.session, advise: w.advise, unwalled: w.unwalled,
+	c := &Walls{host: w.host, session: w.session, advise: w.advise,
 		Settings: w.Settings, Plan: loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides},
 		Root: rebase(root, dir, w.Root)[0], ID: w.ID, Guard: w.Guard, alike: true, homePaths: w.homePaths, home: w.home, watches: w.watches, keeper: w.keeper, secrets: w.secrets}
 	if w.built != nil {

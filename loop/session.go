@@ -136,16 +136,13 @@ type Walls interface {
 }
 
 // WallPlan changes what commands behind walls can do, compared to the settings. With
-// the zero value commands may write the workspace, and run with the user's rights if
-// the settings name no wall.
+// the zero value commands may write the workspace. If the settings name no wall, commands
+// run with the user's rights, and their limits and the protection of files remain (ruling G9).
 type WallPlan struct {
 	// Root is the directory that commands may write; empty means the workspace.
 	Root string
-	// Bounded protects files and limits resources even if the settings name no wall.
-	Bounded bool
-	// OwnHome gives commands an empty home directory even if the settings name no wall
-	// and Bounded is set. If it is false such commands get the user's environment
-	// without providers' keys.
+	// OwnHome gives commands an empty home directory even if the settings name no wall.
+	// If it is false such commands get the user's environment without providers' keys.
 	OwnHome bool
 	// ReadOnly lets commands read the tree, but not write it.
 	ReadOnly bool
@@ -176,7 +173,7 @@ type WallPlan struct {
 }
 
 // Toolset defines the tools of a role. The zero value is read, glob, grep, write,
-// edit and bash for the whole tree, behind walls of WallPlan{Bounded: true}. There is
+// edit and bash for the whole tree, behind walls of the zero WallPlan. There is
 // no bash if the walls are absent; see [WallSettings].
 type Toolset struct {
 	// Dir is the directory that the role sees as its whole tree; empty means the

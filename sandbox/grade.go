@@ -24,8 +24,8 @@ const (
 	// add a second wall, as far as the kernel supports them. It needs Linux 5.12
 	// and a system that lets the user make user namespaces.
 	//
-	// It leaves open: a hidden file or directory in a visible one appears as an
-	// empty one. A command can change files that have a hard link in a writable
+	// It leaves open: a hidden file in a visible directory appears as a device
+	// that cannot be opened, a hidden directory as an empty one. A command can change files that have a hard link in a writable
 	// directory, and can see how busy the machine is. With Policy.Net it can
 	// reach every server on this machine. The machine's root remains the same
 	// user inside but has no capabilities: it cannot write files of other users
@@ -34,8 +34,7 @@ const (
 
 	// Bubblewrap is the same wall, built by the program bwrap, 0.4 or later,
 	// which can be installed setuid on systems where users must not make
-	// namespaces. Hidden files appear as devices. Doors below port 1024 cannot
-	// be opened.
+	// namespaces. Doors below port 1024 cannot be opened.
 	Bubblewrap Wall = "bwrap"
 
 	// Firejail is built by the program firejail, 0.9.72 or later. Auto never
@@ -68,30 +67,21 @@ func (w Wall) Namespaces() bool { return w.Mounts() || w == Firejail }
 // Mounts reports whether commands see a file system that is built from the policy.
 func (w Wall) Mounts() bool { return w == Hidden || w == Bubblewrap }
 
-// Level returns how much the wall holds back.
-func (w Wall) Level() Level {
+// Level says in a word how much the wall holds back: with "hidden", what is not allowed does not exist for commands; with
+// "guarded" they cannot open it, but may see it; with "open", nothing.
+func (w Wall) Level() string {
 	switch {
 	case w.Mounts():
-		return LevelHidden
+		return "hidden"
 	case w == NoWall:
-		return LevelOpen
+		return "open"
 	}
-	return LevelGuarded
+	return "guarded"
 }
-
-// Level is how much a wall holds back.
-type Level string
-
-const (
-	LevelHidden  Level = "hidden"  // what is not allowed does not exist
-	LevelGuarded Level = "guarded" // what is not allowed cannot be opened, but may be visible
-	LevelOpen    Level = "open"    // nothing is held back
-)
 
 // Grade describes walls as they work on this machine.
 type Grade struct {
 	Wall     Wall   `json:"wall"`
-	Level    Level  `json:"level"`
 	Landlock int    `json:"landlock,omitempty"` // the ABI that was used; 0 means none
 	Seccomp  bool   `json:"seccomp,omitempty"`
 	Net      string `json:"net"` // off, doors, on
@@ -106,8 +96,8 @@ type Grade struct {
 // String returns the grade in one line.
 func (g Grade) String() string {
 	var layers []string
-	if string(g.Level) != string(g.Wall) {
-		layers = append(layers, string(g.Level))
+	if level := g.Wall.Level(); level != string(g.Wall) {
+		layers = append(layers, level)
 	}
 	if g.Landlock > 0 {
 		layers = append(layers, fmt.Sprintf("Landlock ABI %d", g.Landlock))

@@ -35,8 +35,8 @@ type Policy struct {
 	// empty /tmp of its own behind walls that build a file system.
 	Tmp string `json:"-"`
 	// Aside is a directory outside everything that may be written. It receives
-	// what a command put in place of a protected file. It is required if the wall
-	// cannot protect a path of Read in a directory of Write while a command runs.
+	// what a command put in place of a protected file. It is required if a path of
+	// Read is in a directory of Write, unless a placeholder stands for it.
 	Aside string `json:"-"`
 	// Placeholders take the place of missing paths of Read while a command runs, by
 	// path, so that the command cannot create them. Other missing paths, and all if

@@ -112,7 +112,7 @@ func diagnose(ctx context.Context, o doctorOptions) iter.Seq[diagnosis] {
 			o.lookAtKeys,
 			o.lookAtAgents,
 			func() []diagnosis {
-				return slices.Concat([]diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir), lookAtRuns(o.Dir))
+				return append([]diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir)...)
 			},
 			func() []diagnosis { return o.lookAtProviders(ctx) },
 		} {
@@ -299,26 +299,6 @@ func (o doctorOptions) lookAtDisk() diagnosis {
 		return problem("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
 	}
 	return diagnosis{What: "disk", Found: found}
-}
-
-// muchSpace is the size of all runs, in bytes, from which doctor advises to delete some.
-const muchSpace = 1 << 30
-
-func lookAtRuns(dir string) []diagnosis {
-	home, err := runs.Open(dir)
-	if err != nil {
-		return nil // lookAtDisk reports it, if it is an error
-	}
-	defer home.Close()
-	use, err := report.UseOf(home)
-	if err != nil {
-		return []diagnosis{problem("runs", err.Error(), "")}
-	}
-	d := diagnosis{What: "runs", Found: use.String()}
-	if use.Size > muchSpace {
-		d.Hint = "to delete old runs: hone gc"
-	}
-	return []diagnosis{d}
 }
 
 func (o doctorOptions) lookAtKeys() []diagnosis {

@@ -103,7 +103,7 @@ func (v *invocation) tools(s loop.Session, set *loop.Toolset) ([]tool.Tool, erro
 				paths = append(paths, file)
 			}
 		}
-		set.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: paths})
+		set.Walls = s.Walls(loop.WallPlan{Hide: paths})
 	}
 	return nil, nil
 }

@@ -256,11 +256,11 @@ type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 // All are of the same kind as the builder's.
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
-	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
+	builder := s.Walls(loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			open := "you could yourself"
-			if grade.Level != sandbox.LevelOpen {
+			if grade.Wall != sandbox.NoWall {
 				// The commands of a role and the hooks are behind walls.
 				r.Reach = func(file string) bool {
 					top, _, _ := strings.Cut(file, "/")
@@ -268,7 +268,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 				}
 				open = "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 			}
-			if grade.Level == sandbox.LevelHidden {
+			if grade.Wall.Mounts() {
 				return nil, nil
 			}
 			return nil, r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", grade.Wall, open))
@@ -277,12 +277,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 	for _, dir := range v.HookLogs {
 		logs = append(logs, at(dir))
 	}
-	hooks := loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
+	hooks := loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true, After: builder,
 		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
 		Write: logs, Read: append([]string{at(HooksName)}, v.HookRead...)}
 	commands := hooks
 	commands.Root, commands.Write, commands.Hide, commands.Later = at(Tests), nil, []string{at(Results)}, true
-	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
+	tester := loop.WallPlan{Root: at(Tests), OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.devURL()}
 	verifier.Door = server.Door

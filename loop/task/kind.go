@@ -207,7 +207,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 // agent is nil if a model executes. The reviewer's commands cannot change the tree. An agent always has a home of its own,
 // because it may write its settings there.
 func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) {
-	plan := loop.WallPlan{Bounded: true, Protect: []string{artifactsHome},
+	plan := loop.WallPlan{Protect: []string{artifactsHome},
 		// Only a directory that exists can be mounted read-only.
 		Prepare: func(context.Context) error { return makeHome(s.Root()) }}
 	if v.File != "" {

@@ -330,7 +330,7 @@ func (r *restorer) moveAside(path string, now *item) error {
 	if now.Mode.IsDir() {
 		_ = r.root.Chmod(path, 0o700) // otherwise its owner cannot move it
 	}
-	if os.Rename(filepath.Join(r.Dir, path), movedTo) != nil {
+	if rename(r.root, path, movedTo) != nil {
 		if err = r.copy(path, folder); err != nil {
 			return fmt.Errorf("keep a copy: %w", err)
 		}

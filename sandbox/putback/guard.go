@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,6 +40,7 @@ import (
 // A nil Guard protects nothing.
 type Guard struct {
 	entries []*entry
+	walled  []*entry // what a wall protects as long as it exists: once it is removed, it is one of entries
 	aside   string
 	record  string // its path; it exists while a command runs
 	dirs    []*dir // those with placeholders
@@ -67,7 +69,8 @@ func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, er
 		}
 		g.dirs = append(g.dirs, d)
 	}
-	if len(g.entries) == 0 {
+	all := slices.Concat(g.entries, g.walled)
+	if len(all) == 0 {
 		return g, entries, nil
 	}
 	err := os.MkdirAll(p.Aside, 0o700)
@@ -77,7 +80,7 @@ func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the directory for replaced files: %w", err)
 	}
-	for _, e := range g.entries {
+	for _, e := range all {
 		if sandbox.Within(e.Dir, g.aside) {
 			return nil, nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", p.Aside, e.Dir)
 		}
@@ -104,6 +107,8 @@ func (g *Guard) find(entries []sandbox.Entry, p sandbox.Policy) map[string]map[s
 			entries[i].Absent, entries[i].Dir = false, e.Placeholder.Dir
 		case root != "" && e.Access == sandbox.AccessRead && (!p.Wall.Mounts() || e.Absent || e.Link != ""):
 			g.entries = append(g.entries, newEntry(entries, root, e.Path))
+		case root != "" && e.Access == sandbox.AccessRead && !filled:
+			g.walled = append(g.walled, newEntry(entries, root, e.Path))
 		}
 	}
 	return placeholders
@@ -127,7 +132,7 @@ func writableAround(entries []sandbox.Entry, path string) (root string, direct b
 // changed and removes the placeholders. If it fails before the command, that does not run. If it
 // cannot restore something afterwards, no other command runs, and [Recover] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	if g == nil || len(g.entries)+len(g.dirs) == 0 {
+	if g == nil || len(g.entries)+len(g.walled)+len(g.dirs) == 0 {
 		return run()
 	}
 	if err := g.enter(); err != nil {
@@ -148,13 +153,37 @@ func (g *Guard) enter() error {
 	if g.failed != nil {
 		return g.failed
 	}
+	removed := g.removed()
 	if g.active == 0 {
 		if err := g.begin(); err != nil {
 			return errors.Join(err, g.empty())
 		}
+	} else if len(removed) > 0 {
+		if err := g.inspect(removed); err != nil {
+			return err
+		}
 	}
 	g.active++
 	return nil
+}
+
+// removed returns what a wall has protected and no longer exists. From now on it is protected as what did not exist
+// when the walls were built.
+func (g *Guard) removed() (removed []*entry) {
+	g.walled = slices.DeleteFunc(g.walled, func(e *entry) bool {
+		_, err := os.Lstat(filepath.Join(e.Dir, e.Path))
+		gone := errors.Is(err, fs.ErrNotExist)
+		if gone {
+			removed = append(removed, e)
+		}
+		return gone
+	})
+	if g.entries = append(g.entries, removed...); len(removed) > 0 {
+		slices.SortFunc(g.entries, func(a, b *entry) int { // outer ones first
+			return strings.Compare(filepath.Join(a.Dir, a.Path), filepath.Join(b.Dir, b.Path))
+		})
+	}
+	return removed
 }
 
 func (g *Guard) begin() error {
@@ -166,8 +195,13 @@ func (g *Guard) begin() error {
 	if len(g.entries) == 0 {
 		return nil
 	}
+	return g.inspect(g.entries)
+}
+
+// It records all entries.
+func (g *Guard) inspect(entries []*entry) error {
 	room := int64(maxKept)
-	for _, e := range g.entries {
+	for _, e := range entries {
 		if err := e.inspect(&room); err != nil {
 			return fmt.Errorf("protect %s: %w", filepath.Join(e.Dir, e.Path), err)
 		}
@@ -189,7 +223,7 @@ func (g *Guard) leave() ([]sandbox.Restored, error) {
 	if g.active > 0 {
 		return restored, g.failed
 	}
-	if g.failed == nil && g.record != "" {
+	if g.failed == nil && len(g.entries) > 0 {
 		g.failed = os.Remove(g.record)
 	}
 	return restored, errors.Join(g.failed, g.empty())

@@ -18,6 +18,16 @@ func stampOf(info fs.FileInfo) stamp {
 	return stamp{Size: st.Size, Changed: st.Ctim.Nano(), Inode: st.Ino, Links: uint64(st.Nlink), Owner: owner{int(st.Uid), int(st.Gid)}}
 }
 
+// rename moves what is at a path of a directory out of it, without following a symlink on the way there.
+func rename(root *os.Root, path, to string) error {
+	dir, err := root.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return unix.Renameat(int(dir.Fd()), filepath.Base(path), unix.AT_FDCWD, to)
+}
+
 func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
 func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }

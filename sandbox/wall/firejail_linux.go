@@ -16,7 +16,7 @@ const firejailUnfit = `\&!?"<>%^{};,*[`
 
 var firejailSystem = []string{
 	"--noprofile", "--quiet", "--keep-fd=all", "--nonewprivs", "--caps.drop=all", "--noroot", "--nodbus",
-	"--ipc-namespace", "--private-dev", "--deterministic-exit-code", "--deterministic-shutdown",
+	"--ipc-namespace", "--private-dev", "--keep-var-tmp", "--deterministic-exit-code", "--deterministic-shutdown",
 }
 
 // firejailArgs returns the command line with which firejail (0.9.72 or later) shows the entries, hides the rest of
@@ -76,7 +76,7 @@ func (j jail) options() (args []string, err error) {
 		case m.Access == sandbox.AccessWrite && inside && around.Access == sandbox.AccessWrite:
 			// The first of the two makes it a mount, so that it cannot be moved.
 			args = append(args, "--read-only="+m.Path, "--read-write="+m.Path)
-		case m.Access == sandbox.AccessWrite && (inside || inSystem(m.Path)):
+		case m.Access == sandbox.AccessWrite && (inside || inSystem(m.Path) || sandbox.Within("/var", m.Path)):
 			args = append(args, "--read-write="+m.Path)
 		}
 	}

@@ -32,17 +32,20 @@ func TestFirejailTmp(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
-	y := newYard(t, path, firejailArgs, os.Getuid())
-	y.policy.Tmp = y.in("tmp")
-	y.policy.Write = append(y.policy.Write, y.policy.Tmp)
-	if err := os.Mkdir(y.policy.Tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got := y.run(t, "echo kept >../tmp/x; ls -A .."); got != "r\ntmp\nto-r\nw\n" {
-		t.Errorf("%q", got)
-	}
-	if got := y.run(t, "cat ../tmp/x"); got != "kept\n" {
-		t.Errorf("the next command finds %q", got)
+	for _, around := range []string{"/tmp", "/var/tmp"} { // firejail replaces both, and makes /var read-only
+		t.Setenv("TMPDIR", around)
+		y := newYard(t, path, firejailArgs, os.Getuid())
+		y.policy.Tmp = y.in("tmp")
+		y.policy.Write = append(y.policy.Write, y.policy.Tmp)
+		if err := os.Mkdir(y.policy.Tmp, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got := y.run(t, "echo kept >../tmp/x; ls -A .."); got != "r\ntmp\nto-r\nw\n" {
+			t.Errorf("in %s: %q", around, got)
+		}
+		if got := y.run(t, "cat ../tmp/x"); got != "kept\n" {
+			t.Errorf("in %s the next command finds %q", around, got)
+		}
 	}
 }
 

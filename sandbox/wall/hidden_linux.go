@@ -17,9 +17,8 @@ import (
 
 // newRoot is a file system that is being built. The process enters it last.
 type newRoot struct {
-	fd    int // its root directory
-	empty int // an empty file that no user may read
-	spec  spec
+	fd   int // its root directory
+	spec spec
 }
 
 // This process is the first of its namespaces.
@@ -63,41 +62,7 @@ func makeRoot(s spec) (*newRoot, error) {
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, "/", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return nil, fmt.Errorf("mount a root: %w", err)
 	}
-	r := &newRoot{fd: fd, spec: s}
-	if err := r.file(hiddenFile, 0); err != nil {
-		return nil, err
-	}
-	if s.Hidden != "" {
-		r.empty, err = openTree(unix.AT_FDCWD, s.Hidden)
-	} else {
-		r.empty, err = openTree(fd, hiddenFile)
-	}
-	return r, err
-}
-
-// hiddenFile is the name of the empty file that is mounted over hidden files.
-const hiddenFile = ".hidden"
-
-// hiddenFrom returns an empty file beside the records of placeholders that not even root can
-// open in the namespaces of a command: its owner and its group do not exist there, so root's
-// power over modes does not reach it. It is empty if there can be none; then commands do not
-// keep that power.
-func hiddenFrom(records string) string {
-	const owner, group = 65533, 65532 // at most one of them is the owner of a tree
-	dir, err := filepath.EvalSymlinks(filepath.Dir(records))
-	if records == "" || err != nil {
-		return ""
-	}
-	path := filepath.Join(dir, "hidden")
-	fd, err := unix.Open(path, unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd)
-	if unix.Fchown(fd, owner, group) != nil || unix.Fchmod(fd, 0) != nil {
-		return ""
-	}
-	return path
+	return &newRoot{fd: fd, spec: s}, nil
 }
 
 // The file system is not mounted. Options are pairs of a key and a value; an empty value sets a flag.
@@ -168,8 +133,8 @@ func (r *newRoot) put(e sandbox.Entry) error {
 		fd, err := newFS("tmpfs", int(attributes), "mode", "0555", "size", "1m")
 		return r.attach(fd, err, e.Path, true, 0)
 	case e.Access == sandbox.AccessNone:
-		fd, err := unix.OpenTree(r.empty, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
-		return r.attach(fd, err, e.Path, false, unix.MOUNT_ATTR_RDONLY)
+		fd, err := openTree(unix.AT_FDCWD, os.DevNull) // nobody, root included, opens a device on such a mount
+		return r.attach(fd, err, e.Path, false, attributes|unix.MOUNT_ATTR_RDONLY)
 	case e.Access == sandbox.AccessRead:
 		attributes |= unix.MOUNT_ATTR_RDONLY
 	}
@@ -340,9 +305,6 @@ func (r *newRoot) size() string {
 }
 
 func (r *newRoot) enter() error {
-	if err := unix.Unlinkat(r.fd, hiddenFile, 0); err != nil { // its mounts remain
-		return err
-	}
 	if err := unix.MountSetattr(r.fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return err
 	}

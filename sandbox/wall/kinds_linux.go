@@ -62,7 +62,6 @@ func Kinds() []sandbox.Wall {
 type spec struct {
 	Policy  sandbox.Policy  // Layers is the directory for this command
 	Entries []sandbox.Entry // of the policy, with what covers them
-	Hidden  string          // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
 	// Outside are the namespaces of the process that built the walls, by kind.
 	Outside map[string]string
 	program string // builds the wall; empty if none is needed
@@ -111,15 +110,14 @@ func (s spec) wrapper() ([]string, error) {
 // grade returns the walls' grade. reached is what the kernel package says of this kernel.
 func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 	g := reached
-	g.Wall, g.Level, g.Net = s.Policy.Wall, s.Policy.Wall.Level(), "off"
+	g.Wall, g.Net = s.Policy.Wall, "off"
 	switch {
-	case s.Policy.Net || g.Level == sandbox.LevelOpen:
+	case g.Wall == sandbox.NoWall:
+		g.Net, g.Open = "on", []string{"everything that the user may do"}
+	case s.Policy.Net:
 		g.Net = "on"
 	case len(s.Policy.Doors) > 0:
 		g.Net = "doors"
-	}
-	if g.Level == sandbox.LevelOpen {
-		g.Open = []string{"everything that the user may do"}
 	}
 	return g
 }
@@ -129,20 +127,23 @@ func (s spec) unavailable(err error) error {
 	return &sandbox.WallError{Wall: s.Policy.Wall, Next: s.kind().next, Err: err}
 }
 
-// current returns the spec for a command that starts now: what was to be hidden and no longer exists
-// needs no mount, which would create it. Nothing else may have become a symlink or be missing: a
-// command behind other walls, such as the check, can write what these only show, and a wrapper
-// would mount what a link leads to.
+// current returns the spec for a command that starts now, of what is there now: what was removed
+// needs no mount, which would create it, and what is to be hidden may have come. What may be
+// written must be there, and nothing may have become a symlink: a command behind other walls, such as the check,
+// can write what these only show, and a wrapper would mount what a link leads to.
 func (s spec) current() (_ spec, err error) {
 	s.Entries = slices.Clone(s.Entries)
 	for i, e := range s.Entries {
-		if e.Absent || e.Link != "" {
+		if e.Link != "" || e.Absent && e.Access != sandbox.AccessNone {
 			continue
 		}
 		now, err := filepath.EvalSymlinks(e.Path)
 		switch gone := errors.Is(err, os.ErrNotExist); {
-		case gone && e.Access == sandbox.AccessNone:
+		case gone && e.Access != sandbox.AccessWrite:
 			s.Entries[i].Absent = true
+		case e.Absent && err == nil:
+			info, err := os.Stat(now)
+			s.Entries[i] = sandbox.Entry{Path: now, Absent: err != nil, Dir: err == nil && info.IsDir()}
 		case !s.Policy.Wall.Mounts():
 		case gone:
 			return s, s.changed(e.Path + " was removed after the walls were built")

@@ -75,7 +75,9 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 			continue
 		}
 		if err == nil {
-			err = s.makeLayers()
+			for _, dir := range s.layers() {
+				err = errors.Join(err, os.MkdirAll(filepath.Join(dir, upperName), 0o700), os.MkdirAll(filepath.Join(dir, workName), 0o700))
+			}
 		}
 		if err != nil {
 			_ = lock.Close()
@@ -102,17 +104,6 @@ func (s spec) layers() (dirs []string) {
 		}
 	}
 	return dirs
-}
-
-func (s spec) makeLayers() error {
-	for _, dir := range s.layers() {
-		for _, name := range []string{upperName, workName} {
-			if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // The directories of an overlay: its changes, and one for the kernel.

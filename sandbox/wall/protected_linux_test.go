@@ -73,7 +73,7 @@ func TestPlaceholders(t *testing.T) {
 	prepare := func(p *sandbox.Policy) {
 		dir := p.Write[0]
 		must(0, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
-		p.Records, p.Placeholders = filepath.Join(t.TempDir(), "records"), map[string]sandbox.Placeholder{}
+		p.Aside, p.Records, p.Placeholders = t.TempDir(), filepath.Join(t.TempDir(), "records"), map[string]sandbox.Placeholder{}
 		for name, file := range names {
 			p.Read = append(p.Read, filepath.Join(dir, name))
 			p.Placeholders[filepath.Join(dir, name)] = file

@@ -64,3 +64,34 @@ func TestReplacedByLink(t *testing.T) {
 		})
 	}
 }
+
+// What a wall protects was removed, by a command behind other walls or by the user: it is then protected as what never existed. What is to
+// be hidden was made after the walls were built: it is hidden.
+func TestRemovedAndMadeLater(t *testing.T) {
+	everyWall(t, func(p *sandbox.Policy) {
+		tree := p.Write[0]
+		p.Aside = t.TempDir()
+		if err := os.WriteFile(filepath.Join(tree, "AGENTS.md"), []byte("advice"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.Read, p.Hide = append(p.Read, filepath.Join(tree, "AGENTS.md")), append(p.Hide, filepath.Join(tree, "later"))
+	}, func(t *testing.T, w *Walls, dir string) {
+		behind(t, w, dir, "true")
+		if err := os.Remove(filepath.Join(dir, "AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "later"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "later", "file"), []byte("secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := behind(t, w, dir, "cat later/file; echo obey me > AGENTS.md")
+		if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil || len(r.Restored) != 1 || r.Restored[0].MovedTo == "" {
+			t.Errorf("the removed file was made again: %+v", r)
+		}
+		if w.Grade().Wall.Namespaces() && strings.Contains(string(r.Stdout), "secret") {
+			t.Error("what was made later is not hidden")
+		}
+	})
+}

@@ -141,7 +141,7 @@ func (k *supervisor) startRestrained() error {
 			return err
 		}
 	}
-	g, err := kernel.Restrain(k.Policy, k.Entries, k.Hidden != "" || !k.Policy.Wall.Mounts())
+	g, err := kernel.Restrain(k.Policy, k.Entries)
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}

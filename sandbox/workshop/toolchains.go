@@ -58,9 +58,7 @@ func (w *Workshop) showPrograms(dir string) bool {
 		return !local
 	}
 	real := w.realPath(dir)
-	if chain := w.toolchain(real); chain != "" {
-		w.show(chain)
-	}
+	w.showAll(w.toolchain(real))
 	w.follow(real, maxHops)
 	return true
 }
@@ -85,7 +83,7 @@ func (w *Workshop) follow(bin string, hops int) {
 		if target, err := os.Readlink(path); err == nil {
 			w.show(absolute(bin, target))
 		}
-		if chain != "" && w.show(chain) && hops > 0 {
+		if w.showAll(chain) && hops > 0 {
 			w.follow(filepath.Dir(real), hops-1)
 		}
 	}
@@ -115,23 +113,40 @@ func linksIn(dir string) []string {
 	return names
 }
 
-// It is the parent of a bin that also contains libraries and is not a repository, or the node_modules around a package.
-func (w *Workshop) toolchain(bin string) string {
+// It reports whether any of the paths is shown.
+func (w *Workshop) showAll(paths []string) (any bool) {
+	for _, path := range paths {
+		any = w.show(path) || any
+	}
+	return any
+}
+
+// It is the parent of a bin if that is certainly a toolchain and nothing else; of any other, which is not a repository, the
+// folders that programs are installed in. Of a package it is the node_modules around it.
+func (w *Workshop) toolchain(bin string) (paths []string) {
 	sep := string(filepath.Separator)
 	if before, _, ok := strings.Cut(bin+sep, sep+"node_modules"+sep); ok {
-		return before + sep + "node_modules"
+		return []string{before + sep + "node_modules"}
 	}
 	parent := filepath.Dir(bin)
 	if !slices.Contains([]string{"bin", "sbin", "condabin", "Scripts", "shims"}, filepath.Base(bin)) ||
 		slices.Contains(w.notToolchains(), parent) || w.unfit(parent) || exists(filepath.Join(parent, ".git")) {
-		return ""
+		return nil
 	}
-	for _, name := range []string{"lib", "lib64", "libexec", "pkg", "jre", "share", "boot", "conda-meta", "pyvenv.cfg"} {
+	for _, name := range []string{"pyvenv.cfg", "conda-meta", "go.env", "pkg/tool", "release", "jre", "lib/gcc"} {
 		if exists(filepath.Join(parent, name)) {
-			return parent
+			return []string{parent}
 		}
 	}
-	return ""
+	for _, name := range []string{"lib", "lib32", "lib64", "libexec", "include", "share", "etc", "conf", "boot"} {
+		if path := filepath.Join(parent, name); isDir(path) {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) > 0 {
+		paths = append(paths, bin)
+	}
+	return paths
 }
 
 // They have a bin and also contain the user's projects or keys.

@@ -172,8 +172,15 @@ func otherTools() map[string]toolCase {
 			read:  []string{"opt/tool/bin/x", "opt/tool/lib/l", "opt/tool/share/s"},
 			none:  []string{"opt/other/lib/l", "opt/other"},
 		},
-		"~/bin":          {files: []string{"person/bin/x*", "person/lib/x"}, path: "%/person/bin", read: []string{"person/bin/x"}, none: []string{"person/lib/x"}},
-		"Docker Desktop": {files: []string{"person/.docker/bin/docker*", "person/.docker/config.json"}, path: "%/person/.docker/bin", read: []string{"person/.docker/bin/docker"}, none: []string{"person/.docker/config.json"}},
+		"a folder that has a bin among others": {
+			files: []string{"person/other/bin/x*", "person/other/bin/y -> ../tools/y", "person/other/tools/y*", "person/other/lib/l", "person/other/letters/l", "person/other/key", "person/.local/bin/z -> %/person/mine/bin/z", "person/mine/bin/z*", "person/mine/lib/l", "person/mine/notes"},
+			path:  "%/person/other/bin:%/person/.local/bin",
+			read:  []string{"person/other/bin/x", "person/other/tools/y", "person/other/lib/l", "person/mine/bin/z", "person/mine/lib/l"},
+			none:  []string{"person/other/letters/l", "person/other/key", "person/mine/notes"},
+		},
+		"a Go that only PATH names": {files: []string{"opt/go/bin/go*", "opt/go/go.env", "opt/go/src/fmt/print.go"}, path: "%/opt/go/bin", read: []string{"opt/go/src/fmt/print.go"}},
+		"~/bin":                     {files: []string{"person/bin/x*", "person/lib/x"}, path: "%/person/bin", read: []string{"person/bin/x"}, none: []string{"person/lib/x"}},
+		"Docker Desktop":            {files: []string{"person/.docker/bin/docker*", "person/.docker/config.json"}, path: "%/person/.docker/bin", read: []string{"person/.docker/bin/docker"}, none: []string{"person/.docker/config.json"}},
 		"a variable that names the home": {
 			files: []string{"person/x"}, env: []string{"JAVA_HOME=%/person", "GEM_HOME=%", "PYENV_ROOT=/", "GOMODCACHE=%/person", "NUGET_PACKAGES=%/src"}, path: "/usr/bin",
 			none: []string{"person/x", "src/x"}, vars: []string{"JAVA_HOME=", "GEM_HOME=", "PYENV_ROOT=", "GOMODCACHE="},

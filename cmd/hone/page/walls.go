@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hone/history"
-	"hone/sandbox"
 )
 
 // Wall is the wall around the commands of a process that worked on a run.
@@ -29,10 +28,10 @@ func (p Page) WallsOf() (all []Wall) {
 
 // meanings are those of grades and of states of the network.
 var meanings = map[string]string{
-	string(sandbox.LevelHidden):  ": a command does not see what it may not use",
-	string(sandbox.LevelGuarded): ": a command cannot open what it may not use, but may see that it exists",
-	string(sandbox.LevelOpen):    ": a command can do what you can do",
-	"off":                        ": commands have no network",
-	"doors":                      ": commands reach only the addresses that their role needs",
-	"on":                         ": commands reach every address",
+	"hidden":  ": a command does not see what it may not use",
+	"guarded": ": a command cannot open what it may not use, but may see that it exists",
+	"open":    ": a command can do what you can do",
+	"off":     ": commands have no network",
+	"doors":   ": commands reach only the addresses that their role needs",
+	"on":      ": commands reach every address",
 }

@@ -20,18 +20,17 @@ import (
 //
 // Entries are those of the policy, as the command sees them. Where mounts guard the files already
 // ([sandbox.Wall.Mounts]), Landlock and the filter of system calls are a second wall, and otherwise
-// the only one; without a wall there are only the limits and the user. Modes means that root keeps
-// its power over the modes of files.
+// the only one; without a wall there are only the limits and the user.
 //
 // The grade has Landlock, Seccomp and Open: what the policy does not allow and this kernel cannot
 // deny. If there is no Landlock and it is the only wall, the error is a [*sandbox.WallError]. After
 // an error a part may have been applied.
-func Restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.Grade, err error) {
-	return restrain(p, heldBy(p.Wall, entries), modes)
+func Restrain(p sandbox.Policy, entries []sandbox.Entry) (g sandbox.Grade, err error) {
+	return restrain(p, heldBy(p.Wall, entries))
 }
 
 // Landlock enforces the entries, as far as this kernel can. Nil leaves all files open behind mounts.
-func restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.Grade, err error) {
+func restrain(p sandbox.Policy, entries []sandbox.Entry) (g sandbox.Grade, err error) {
 	if err := limit(p); err != nil {
 		return g, err
 	}
@@ -50,7 +49,7 @@ func restrain(p sandbox.Policy, entries []sandbox.Entry, modes bool) (g sandbox.
 	// able to change the modes of his own files. In a user namespace it reaches only the files of its
 	// users; otherwise Landlock says which files can be opened.
 	keep := uint64(0)
-	if os.Geteuid() == 0 && modes {
+	if os.Geteuid() == 0 {
 		keep = 1 << unix.CAP_DAC_OVERRIDE
 		if p.Wall.Mounts() {
 			keep |= 1 << unix.CAP_FOWNER

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,7 @@ var cages atomic.Uint64
 
 // NewCage moves a process, and all that it starts from then on, into a new cage. It
 // returns nil for users other than root, and if the control groups cannot be
-// written or have no pids controller. The supervisor then only counts processes, and a bomb whose
+// written, have no pids controller, or limit this process in a group in which there can be no cage. The supervisor then only counts processes, and a bomb whose
 // processes all leave their session grows faster than it can end them. A
 // most of 0 means no limit.
 //
@@ -68,7 +69,22 @@ func writeNumber(dir, file string, n int) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(n)), 0o644)
 }
 
-// It is empty if there is no pids controller.
+// unlimited reports whether a group of version 2 sets no limits of its own.
+func unlimited(dir string) bool {
+	var files []string
+	for _, pattern := range []string{"*.max", "*.high", "cpuset.cpus", "cpuset.mems"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		files = append(files, found...)
+	}
+	return !slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err != nil || slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+			return line != "" && (!strings.Contains(line, "max") || filepath.Base(file) == "io.max") // which lists only devices with limits
+		})
+	})
+}
+
+// It is empty if there is no pids controller, or no place for a cage.
 func pidsGroup() (at string) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -83,7 +99,11 @@ func pidsGroup() (at string) {
 			return filepath.Join(mounted, "pids", fields[2])
 		case fields[0] == "0":
 			at = filepath.Join(mounted, fields[2])
-			if fields[2] != "/" { // version 2: a group with processes gives its groups no controllers
+			switch {
+			case fields[2] == "/":
+			case !unlimited(at): // a cage beside it would be outside of its limits
+				return ""
+			default: // version 2: a group with processes gives its groups no controllers
 				at = filepath.Dir(at)
 			}
 		}

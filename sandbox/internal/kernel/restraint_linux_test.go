@@ -40,7 +40,6 @@ type restrained struct {
 type restraint struct {
 	Policy  sandbox.Policy
 	Entries []sandbox.Entry // that Landlock enforces
-	Modes   bool
 }
 
 func behind(wall sandbox.Wall, entries ...sandbox.Entry) restraint {
@@ -89,7 +88,7 @@ func (task restrained) do() (got outcome) {
 	var err error
 	OnOwnThread(func() {
 		began := time.Now()
-		_, err = restrain(task.Under.Policy, task.Under.Entries, task.Under.Modes)
+		_, err = restrain(task.Under.Policy, task.Under.Entries)
 		if got.Took = time.Since(began); err == nil {
 			err = cmd.Start()
 		}
@@ -246,7 +245,7 @@ func TestRestraintDropsPrivileges(t *testing.T) {
 	requireLandlock(t, 1)
 	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
-			task := restrained{Under: restraint{sandbox.Policy{Wall: sandbox.Landlock}, []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}, true}, Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
+			task := restrained{Under: restraint{sandbox.Policy{Wall: sandbox.Landlock}, []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}}, Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
 			got := restrainAs(t, u, runtest.TestBinary(t, u), task)
 			if got.Fail != "" || got.Exit != 0 {
 				t.Fatalf("%+v", got)

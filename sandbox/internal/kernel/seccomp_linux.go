@@ -101,6 +101,7 @@ func kernelRules() []rule {
 	unshare := argument(0, whenAny(namespacesOfUnshare, no, letPass()))
 	clone := argument(0, whenAny(namespacesOfClone, no, letPass()))
 	ioctl := argument(1, whenIs(unix.TIOCSTI, no, whenIs(tiocLinux, no, letPass())))
+	mode := func(i uint32) block { return argument(i, whenAny(unix.S_ISUID, no, letPass())) }
 	return []rule{
 		// the tree of mounts
 		{"mount", 165, 40, no},
@@ -158,6 +159,12 @@ func kernelRules() []rule {
 		{"io_uring_setup", 425, 425, unknown},
 		{"io_uring_enter", 426, 426, unknown},
 		{"io_uring_register", 427, 427, unknown},
+
+		// a program that others run as this user; of a file that is created as one, the kernel clears the bit when it is written
+		{"chmod", 90, noCall, mode(1)},
+		{"fchmod", 91, 52, mode(1)},
+		{"fchmodat", 268, 53, mode(2)},
+		{"fchmodat2", 452, 452, mode(2)},
 
 		// typing into a terminal for its user
 		{"ioctl", 16, 29, ioctl},

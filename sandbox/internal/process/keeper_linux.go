@@ -93,8 +93,13 @@ func mark(env []string) []string {
 }
 
 func isMarked(pid int, mark string) bool {
-	env, err := readProc(pid, "environ")
-	return err == nil && bytes.Contains(env, []byte(mark))
+	env, _ := readProc(pid, "environ")
+	for variable := range bytes.SplitSeq(env, []byte{0}) {
+		if marks, ok := bytes.CutPrefix(variable, []byte(marker+"=")); ok && bytes.Contains(marks, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 // below returns the processes for which is returns true, and what they started.

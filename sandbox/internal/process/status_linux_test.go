@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -28,6 +29,38 @@ func TestParseStatus(t *testing.T) {
 	for _, short := range []string{"", "42 (a) S 1", ")"} {
 		if _, ok := parseStatus(42, short); ok {
 			t.Errorf("parseStatus(%q) was read", short)
+		}
+	}
+}
+
+// Another variable that contains a mark is not one.
+func TestIsMarked(t *testing.T) {
+	for variable, want := range map[string]bool{marker + "=outer.a,place.inner": true, "NOTE=" + marker + "=place.inner": false, "X" + marker + "=place": false, marker + "=other.b": false} {
+		cmd := exec.Command("sleep", "60")
+		cmd.Env = []string{"A=1", variable}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waittest.Until(func() bool {
+			env, _ := readProc(cmd.Process.Pid, "environ")
+			return strings.Contains(string(env), variable)
+		})
+		if got := isMarked(cmd.Process.Pid, "place"); got != want {
+			t.Errorf("%s: %v", variable, got)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// The kernel has the fields that are counted as memory, of what was swapped out as well.
+func TestFieldsOfMemory(t *testing.T) {
+	for file, names := range map[string][]string{"status": counted, "smaps_rollup": measured} {
+		text, err := readProc(os.Getpid(), file)
+		for _, name := range append([]string{map[string]string{"status": "VmSwap:", "smaps_rollup": "SwapPss:"}[file]}, names...) {
+			if err != nil || !strings.Contains(string(text), "\n"+name) {
+				t.Errorf("%s has no field %s (%v)", file, name, err)
+			}
 		}
 	}
 }

@@ -77,12 +77,16 @@ func machineTasks() (n int) {
 	return n
 }
 
+// counted are the fields of a process's status, and measured those of its smaps_rollup, of memory that no file on a disk
+// backs. What was swapped out counts too.
+var counted, measured = []string{"RssAnon:", "RssShmem:", "VmSwap:"}, []string{"Pss_Anon:", "Pss_Shmem:", "SwapPss:"}
+
 // memory is in bytes that no file on a disk backs, also if processes share them.
 func (t *Tree) usage(maxMemory int64) (tasks int, memory int64) {
 	members := slices.DeleteFunc(t.members(), func(s Status) bool { return s.Zombie })
 	for _, s := range members {
 		tasks += s.Threads
-		memory += fields(s.PID, "status", "RssAnon:", "RssShmem:")
+		memory += fields(s.PID, "status", counted...)
 	}
 	if maxMemory == 0 || memory <= maxMemory {
 		return tasks, memory
@@ -90,7 +94,7 @@ func (t *Tree) usage(maxMemory int64) (tasks int, memory int64) {
 	// What processes share was counted for each of them. The exact number takes longer.
 	exact := int64(0)
 	for _, s := range members {
-		exact += cmp.Or(fields(s.PID, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:"), fields(s.PID, "status", "RssAnon:", "RssShmem:"))
+		exact += cmp.Or(fields(s.PID, "smaps_rollup", measured...), fields(s.PID, "status", counted...))
 	}
 	return tasks, exact
 }

@@ -117,6 +117,12 @@ func linkAttempts() []attempt {
 			},
 			Try: func(s scene) error { return stage.Put(s.Work("hard"), unix.O_WRONLY) },
 		},
+		{Name: "set-user-id", Try: func(s scene) error {
+			if err := stage.Put(s.Work("program"), unix.O_WRONLY|unix.O_CREAT); err != nil {
+				return stage.Unknown(err.Error())
+			}
+			return unix.Chmod(s.Work("program"), 0o4755)
+		}},
 		{Name: "symlink", Try: func(s scene) error {
 			if err := unix.Symlink(s.Outside("secret"), s.Work("soft")); err != nil {
 				return stage.Unknown(err.Error())
