@@ -140,7 +140,7 @@ func (r *Run) undoProtected(ctx context.Context, begun string, after history.Sna
 	}
 	return r.putBack(ctx, slices.DeleteFunc(list, func(one workspace.Delta) bool {
 		was, _ := left.Entry(one.Path)
-		return !r.keeps(one.Path) && !was.SameState(one.Before)
+		return !r.keeps(one.Path) && !was.SameState(one.Before) && one.Before.Note == ""
 	}))
 }
 

@@ -101,9 +101,10 @@ func (t *Tree) follow(at string) (list []toolLink) {
 
 // ToolFiles returns the files that the user's own tools run or believe and that lie at the
 // top of the tree, in a directory of theirs there, or where a link leads that is theirs,
-// whether or not git ignores them. It leaves out what may not be read.
+// whether or not git ignores them, also in a directory of this user's whose names it may not
+// read: a tool that knows the name finds the file there. It leaves out what else may not be read.
 func (t *Tree) ToolFiles() ([]string, error) {
-	cur := nofollow.Cursor{Root: t.root}
+	cur := nofollow.Cursor{Root: t.root, Force: true}
 	defer cur.Close()
 	names, err := cur.Names("")
 	if err != nil {
