@@ -424,9 +424,6 @@ type Checked struct {
 	// pass that is still to be confirmed, Lacks are such files that judge the work.
 	Judges []string `json:"judges,omitempty"`
 	Lacks  []string `json:"lacks,omitempty"`
-	// Written are files that judge the work and that were written while it ran, whatever they
-	// are now, if it passes.
-	Written []string `json:"written,omitempty"`
 	// Old is how many blocking findings it had that do not count, because they were there
 	// before the first round. Of the check that said so, Baseline is the object with them: how
 	// often each ID occurred.
