@@ -67,9 +67,18 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 					must[v.Path] = history.EntryAfter(was, v)
 				}
 			}
-		case history.Outside:
-			if err := r.addUsersChanges(must, which, p); err != nil {
+		case history.Outside: // it must stay as the user left it
+			if !slices.ContainsFunc(p.Paths, which) {
+				continue
+			}
+			theirs, err := r.readManifest(p.Manifest)
+			if err != nil {
 				return nil, err
+			}
+			for _, path := range p.Paths {
+				if which(path) {
+					must[path], _ = theirs.Entry(path)
+				}
 			}
 		}
 	}
@@ -104,20 +113,6 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 		paths = append(paths, c.Path)
 	}
 	return paths, err
-}
-
-// They must stay as the user left them.
-func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
-	if !slices.ContainsFunc(o.Paths, which) {
-		return nil
-	}
-	m, err := r.readManifest(o.Manifest)
-	for _, path := range o.Paths {
-		if which(path) {
-			must[path], _ = m.Entry(path)
-		}
-	}
-	return err
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
