@@ -10,6 +10,7 @@ import (
 
 	"hone/cmd/hone/report"
 	"hone/history"
+	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 )
@@ -51,10 +52,7 @@ func prefixesOf(dir string) (p prefixes, err error) {
 		if !ok {
 			continue
 		}
-		request, err := history.ReadWholeRequest(asked.Request, home.Get)
-		if err != nil {
-			return p, err
-		}
+		request := crashtest.WholeRequest(asked.Request, home.Get)
 		conversation := asked.Role
 		if len(request.Tools) > 0 {
 			conversation = fmt.Sprint(asked.Role, e.Step.Round, e.Step.Session)
