@@ -277,7 +277,7 @@ func (r *Run) failedBefore() bool {
 func (r *Run) wasUnconfirmed() bool {
 	return slices.ContainsFunc(r.Past().Records(history.StepConfirm), func(e history.Event) bool {
 		c, ok := e.Payload.(history.Checked)
-		return ok && e.Seq < r.Past().LastDecision() && check.Blocking(c.Findings)
+		return ok && (e.Step.Round < r.at.Round || e.Step.Part < r.at.Part) && check.Blocking(c.Findings)
 	})
 }
 

@@ -385,14 +385,7 @@ type Changed struct {
 
 // ApplyBegun is the begin of an apply: the edits that it makes. For each edit,
 // objects contain the file before and after it.
-type ApplyBegun struct {
-	Verdicts []workspace.Verdict `json:"verdicts"`
-	// Outdated are files that the user changed after the edits were reviewed. Then no
-	// edit is made, and Verdicts is empty.
-	Outdated []string `json:"outdated,omitempty"`
-	// Denied are files that the user may not change, and why. Then no edit is made either.
-	Denied map[string]string `json:"denied,omitempty"`
-}
+type ApplyBegun Applied
 
 // Reviewed is the result of the step [StepReview]: a verdict for each edit of a change.
 type Reviewed struct {
@@ -402,8 +395,11 @@ type Reviewed struct {
 // Applied is the record of an apply: the edits that it made.
 type Applied struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
-	Outdated []string            `json:"outdated,omitempty"` // as in [ApplyBegun], and so is Denied
-	Denied   map[string]string   `json:"denied,omitempty"`
+	// Outdated are files that the user changed after the edits were reviewed. Then no
+	// edit is made, and Verdicts is empty.
+	Outdated []string `json:"outdated,omitempty"`
+	// Denied are files that the user may not change, and why. Then no edit is made either.
+	Denied map[string]string `json:"denied,omitempty"`
 }
 
 // CheckBegun is the begin of a check.
