@@ -178,7 +178,7 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 	c, err := r.inspect(ctx, "check", func(ctx context.Context) (history.Checked, error) {
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
-			c.Lacks = slices.DeleteFunc(r.afterCommands(r.Ignored), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
+			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err
 	})
