@@ -75,7 +75,8 @@ type Role struct {
 }
 
 // Ask sends one request to a role and returns the reply, or the recorded reply
-// if there is one. It records the complete request, and repeats it after temporary
+// if there is one. It records the complete request, but stores only what it adds to
+// the role's last request in the round before. It repeats the request after temporary
 // errors. Before each attempt it reserves the maximum that the attempt can cost.
 //
 // [UsableText] returns the text of a reply, which may also be cut off, empty, or
@@ -91,6 +92,16 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	m, err := r.recorded(role)
 	if err != nil {
 		return model.Reply{}, err
+	}
+	for e, last := range history.Of[history.Asked](r.Past().Events()) {
+		if last.Role == role.Name && e.Step.Round == r.at.Round-1 {
+			m.last = last.Request // the last of several is followed
+		}
+	}
+	if m.last != "" {
+		if m.sent, err = history.ReadWholeRequest(m.last, r.Journal.Home().Get); err != nil {
+			return model.Reply{}, err
+		}
 	}
 	return m.Generate(ctx, model.Request{System: m.role.System, Messages: messages, Reasoning: m.role.Reasoning})
 }

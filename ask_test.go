@@ -60,6 +60,43 @@ func TestAskKeepsLongReply(t *testing.T) {
 	}
 }
 
+// A request that repeats parts of the request of the round before is stored as what it
+// adds, and is read back as it was sent, also after a crash and after a part became shorter.
+func TestAskStoresAddedParts(t *testing.T) {
+	dir := t.TempDir()
+	m := speaker(says("a"), says("b"), says("c"), says("d"), says("e"), says("f"), says("g"))
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		texts := []string{strings.Repeat("the code base ", 1000)}
+		for i := range r.Round() {
+			texts = append(texts, strings.Repeat(fmt.Sprintf("%d of ", i), 1000))
+		}
+		if r.Round() == 4 {
+			texts[3] = "shorter"
+		}
+		_, err := r.Ask(ctx, editor(m), hone.Text(texts...))
+		return []check.Finding{wrong("still")}, err
+	}, set: func(r *hone.Run) { r.Limits.Rounds = 6 }}
+	if !p.killedAt(t, dir, func(when string, typ journal.Type, _ journal.Phase) bool { return m.calls() == 3 && typ == "reply" }) {
+		t.Fatal("the run was not killed")
+	}
+	p.end(t, dir)
+	stored := 0
+	list := of[history.Asked](t, events(t, dir), "ask", journal.Begin)
+	list = slices.CompactFunc(list, func(a, b history.Asked) bool { return a.Request == b.Request })
+	for i, asked := range list {
+		stored += len(object(t, dir, asked.Request))
+		if got := sent(t, dir, asked.Request).Messages[0].Parts; len(got) != i+2 || (got[i+1].Text[:1] != fmt.Sprint(i)) {
+			t.Errorf("request %d has %d parts", i, len(got))
+		}
+	}
+	if got := sent(t, dir, list[3].Request).Messages[0].Parts; got[3].Text != "shorter" {
+		t.Errorf("the fourth request: %.40q", got[3].Text)
+	}
+	if len(list) != 6 || stored > 70_000 {
+		t.Errorf("%d bytes are stored for %d requests", stored, len(list))
+	}
+}
+
 // A recorded reply is not requested again, and is returned unchanged, with the
 // provider's own bytes.
 func TestAskReturnsTheRecord(t *testing.T) {

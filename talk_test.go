@@ -119,7 +119,7 @@ func sent(t testing.TB, dir, object string) model.Request {
 	t.Helper()
 	home := must(journal.FindHome(dir))
 	defer home.Close()
-	return crashtest.WholeRequest(object, home.Get)
+	return must(history.ReadWholeRequest(object, home.Get))
 }
 
 // plain returns a request without what is not stored.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"hone/journal"
 	"hone/model"
@@ -79,28 +80,94 @@ func (c ToolCall) Arguments(get Get) (string, error) {
 	return string(b), err
 }
 
-// StoredRequest is what the object of a request holds: the whole request or, if it has all messages
-// of an earlier one of its session, the further ones.
+// AddedRequest is the stored form of a request that repeats an earlier one. The request
+// has all messages of the earlier one and further ones, or the first parts of its only
+// message and further ones. An event of the same run names the earlier one.
+type AddedRequest struct {
+	After    string          `json:"after"` // object of the earlier one
+	Messages []model.Message `json:"messages,omitempty"`
+	// Repeated is the number of parts that the request repeats; 0 if it repeats the
+	// messages. Parts are those that follow.
+	Repeated int          `json:"repeated,omitempty"`
+	Parts    []model.Part `json:"parts,omitempty"`
+}
+
+// Added returns the stored form of a request that follows an earlier one, whose object is named. ok is false if it does not repeat
+// that, or if the name is empty.
+func Added(object string, earlier, next model.Request) (added AddedRequest, ok bool) {
+	if object == "" {
+		return added, false
+	}
+	was, err := DigestOf([]any{earlier.System, earlier.Tools, earlier.Reasoning})
+	now, err2 := DigestOf([]any{next.System, next.Tools, next.Reasoning})
+	if err != nil || err2 != nil || was != now {
+		return added, false
+	}
+	sent, messages := earlier.Messages, next.Messages
+	n := len(sent)
+	if n < len(messages) && reflect.DeepEqual(sent, messages[:n]) {
+		return AddedRequest{After: object, Messages: messages[n:]}, true
+	}
+	if n != 1 || len(messages) != 1 || sent[0].Role != messages[0].Role {
+		return added, false
+	}
+	parts, same := messages[0].Parts, 0
+	for same < min(len(sent[0].Parts), len(parts)) && reflect.DeepEqual(sent[0].Parts[same], parts[same]) {
+		same++
+	}
+	return AddedRequest{After: object, Repeated: same, Parts: parts[same:]}, same > 0
+}
+
+// StoredRequest is what the object of a request holds: the whole request, or an
+// [AddedRequest], if After is not empty.
 type StoredRequest struct {
-	After string `json:"after,omitempty"` // object of the earlier one; empty if this one is whole
+	After    string       `json:"after"`
+	Repeated int          `json:"repeated"`
+	Parts    []model.Part `json:"parts"`
 	model.Request
 }
 
-// Added returns the stored form of a request after an earlier one of the same session, whose object
-// is named. ok is false if it does not repeat that, or if the name is empty.
-func Added(object string, earlier, next model.Request) (added StoredRequest, ok bool) {
-	n := len(earlier.Messages)
-	if object == "" || n >= len(next.Messages) || !reflect.DeepEqual(earlier.Messages, next.Messages[:n]) {
-		return added, false
+func (s StoredRequest) follow(earlier model.Request) (model.Request, error) {
+	if s.Repeated == 0 {
+		earlier.Messages = append(earlier.Messages, s.Messages...)
+		return earlier, nil
 	}
-	return StoredRequest{After: object, Request: model.Request{Messages: next.Messages[n:]}}, true
+	if len(earlier.Messages) != 1 || s.Repeated > len(earlier.Messages[0].Parts) {
+		return earlier, fmt.Errorf("a recorded request repeats %d parts, and the request before it has fewer", s.Repeated)
+	}
+	m := &earlier.Messages[0]
+	m.Parts = append(m.Parts[:s.Repeated], s.Parts...)
+	return earlier, nil
 }
 
-// ReadRequest reads the object of a request, which [Asked] names, without what it repeats of the
-// earlier one.
+// ReadRequest reads the object of a request, which [Asked] names. It does not
+// read the earlier requests that this one repeats; see [ReadWholeRequest].
 func ReadRequest(object string, get Get) (StoredRequest, error) {
 	var stored StoredRequest
 	return stored, readObject(&stored, "request", object, get)
+}
+
+// ReadWholeRequest reads the object of a request with everything that it repeats of
+// earlier requests.
+func ReadWholeRequest(object string, get Get) (model.Request, error) {
+	var chain []StoredRequest // newest first
+	for object != "" {
+		stored, err := ReadRequest(object, get)
+		if err != nil {
+			return stored.Request, err
+		}
+		chain = append(chain, stored)
+		object = stored.After
+	}
+	last := len(chain) - 1
+	whole := chain[last].Request
+	for _, added := range slices.Backward(chain[:last]) {
+		var err error
+		if whole, err = added.follow(whole); err != nil {
+			return whole, err
+		}
+	}
+	return whole, nil
 }
 
 var errNoObjects = errors.New("no objects can be read")

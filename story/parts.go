@@ -67,6 +67,9 @@ func RequestParts(object string, tools bool, get history.Get) ([]Part, error) {
 	if !tools {
 		p.add("tools", strings.Join(names, ", "))
 	}
+	if r.Repeated > 0 {
+		r.Messages = append(r.Messages, model.Message{Role: model.User, Parts: r.Parts})
+	}
 	for _, m := range r.Messages {
 		p.addMessage(m, false)
 	}

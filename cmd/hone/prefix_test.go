@@ -10,7 +10,6 @@ import (
 
 	"hone/cmd/hone/report"
 	"hone/history"
-	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
 )
@@ -52,7 +51,10 @@ func prefixesOf(dir string) (p prefixes, err error) {
 		if !ok {
 			continue
 		}
-		request := crashtest.WholeRequest(asked.Request, home.Get)
+		request, err := history.ReadWholeRequest(asked.Request, home.Get)
+		if err != nil {
+			return p, err
+		}
 		conversation := asked.Role
 		if len(request.Tools) > 0 {
 			conversation = fmt.Sprint(asked.Role, e.Step.Round, e.Step.Session)

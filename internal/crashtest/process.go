@@ -16,20 +16,8 @@ import (
 	"hone/history"
 	"hone/internal/crashtest/waittest"
 	"hone/journal"
-	"hone/model"
 	"hone/workspace"
 )
-
-// WholeRequest reads the object of a request with all that it repeats of earlier ones.
-func WholeRequest(object string, get history.Get) model.Request {
-	stored := Must(history.ReadRequest(object, get))
-	if stored.After == "" {
-		return stored.Request
-	}
-	whole := WholeRequest(stored.After, get)
-	whole.Messages = append(whole.Messages, stored.Messages...)
-	return whole
-}
 
 // Process is one process of a program on a workspace: it opens everything,
 // settles the last run, starts a run or resumes the last one, and closes

@@ -43,9 +43,9 @@ func talk(t *testing.T) ([]history.Event, objects) {
 	o := objects{
 		"first": stored(t, model.Request{System: "You fix.", Tools: []model.Spec{{Name: "read", Description: "reads"}, {Name: "edit"}},
 			Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "KEY " + strings.Repeat("long ", 10_000)}}}}}),
-		"second": stored(t, history.StoredRequest{After: "first", Request: model.Request{Messages: []model.Message{
+		"second": stored(t, history.AddedRequest{After: "first", Messages: []model.Message{
 			{Role: model.Assistant, Parts: []model.Part{{Text: "I read."}, {Call: call}}},
-			{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "1", Name: "read", Text: "contents"}}}}}}}),
+			{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "1", Name: "read", Text: "contents"}}}}}}),
 		"reply": stored(t, history.StoredReply{Reply: model.Reply{Parts: []model.Part{{Text: "Done."}}}}),
 	}
 	step := func(turn int) *journal.Identity {
