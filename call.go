@@ -116,7 +116,12 @@ func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 		}
 		var after history.Snapshot
 		c.result, after, err = once(ctx, t.r, s, c.input(), begin, do, interrupted)
-		c.result = t.withNotes(c.result, after)
+		if text := putBackText(after.Restored); text != "" {
+			c.result.Add("\n[" + text + "]")
+		}
+		if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
+			c.result.Add(t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]"))
+		}
 		if t.tree != "" && t.tree != after.Tree { // other calls may be repeated; the command itself could change the tree each time
 			maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })
 		}
@@ -124,16 +129,6 @@ func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 	}
 	maps.Copy(t.seen, c.result.Shown)
 	return err
-}
-
-func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
-	if text := putBackText(after.Restored); text != "" {
-		result.Add("\n[" + text + "]")
-	}
-	if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
-		result.Add(t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]"))
-	}
-	return result
 }
 
 func (t *talk) opening(c *pendingCall) opening {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,9 +67,18 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 					must[v.Path] = history.EntryAfter(was, v)
 				}
 			}
-		case history.Outside:
-			if err := r.addUsersChanges(must, which, p); err != nil {
+		case history.Outside: // it must stay as the user left it
+			if !slices.ContainsFunc(p.Paths, which) {
+				continue
+			}
+			theirs, err := r.readManifest(p.Manifest)
+			if err != nil {
 				return nil, err
+			}
+			for _, path := range p.Paths {
+				if which(path) {
+					must[path], _ = theirs.Entry(path)
+				}
 			}
 		}
 	}
@@ -105,20 +113,6 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 		paths = append(paths, c.Path)
 	}
 	return paths, err
-}
-
-// They must stay as the user left them.
-func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
-	if !slices.ContainsFunc(o.Paths, which) {
-		return nil
-	}
-	m, err := r.readManifest(o.Manifest)
-	for _, path := range o.Paths {
-		if which(path) {
-			must[path], _ = m.Entry(path)
-		}
-	}
-	return err
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
@@ -227,7 +221,7 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if err != nil {
 		return c, err
 	}
-	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.changes(r.found, now)) > 0 || !r.failedBefore()) {
+	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && (len(r.changes(r.found, now)) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
@@ -283,7 +277,7 @@ func (r *Run) failedBefore() bool {
 func (r *Run) wasUnconfirmed() bool {
 	return slices.ContainsFunc(r.Past().Records(history.StepConfirm), func(e history.Event) bool {
 		c, ok := e.Payload.(history.Checked)
-		return ok && e.Seq < r.Past().LastDecision() && check.Blocking(c.Findings)
+		return ok && (e.Step.Round < r.at.Round || e.Step.Part < r.at.Part) && check.Blocking(c.Findings)
 	})
 }
 
@@ -367,89 +361,33 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 		if dir, lacks, err = make(ctx, "0", list); err != nil {
 			return err
 		}
-		var written map[string]bool
-		if found, written, err = r.checkIn(ctx, dir, list); err == nil {
+		if found, err = r.Trust.Copied(ctx, dir); err == nil {
 			found, _, err = r.New(found)
 		}
 		for i := range found {
 			found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
 		}
-		if err != nil || check.Blocking(found) || len(written) == 0 {
+		if err != nil || check.Blocking(found) || len(list) == 0 {
 			return err
 		}
-		theirs, err := r.writtenAtFirst(ctx, make)
-		for _, path := range slices.Sorted(maps.Keys(written)) {
-			if other, ok := theirs[path]; !ok || written[path] && !other {
-				found = append(found, check.Finding{Source: sourceWritten, File: path, Text: "While the check ran in a clean copy, " + path +
+		tree, err := r.Tree.OpenCopy(dir)
+		if err != nil {
+			return err
+		}
+		defer tree.Close()
+		for _, d := range list { // a file that the run did not find may be one that the user's own check writes
+			if d.After.Kind == workspace.Regular && !tree.Holds(d.Path, workspace.Image{Digest: d.After.Digest}) {
+				found = append(found, check.Finding{Source: sourceWritten, File: d.Path, Text: "While the check ran in a clean copy, " + d.Path +
 					" changed, which is part of the check, so the pass proves nothing. What the check runs must not write what judges it."})
 			}
 		}
-		return err
+		return tree.Fault()
 	})
 	return found, lacks, err
 }
 
 // sourceWritten is the source of a finding about a file that judges and that the check wrote.
 const sourceWritten = "written"
-
-// judging returns the files that judge the work, of the tree and of what was restored in it.
-func (r *Run) judging(back []workspace.Delta) (paths []string) {
-	if r.Trust.Judges.IsZero() {
-		return nil
-	}
-	for _, e := range r.last {
-		paths = append(paths, e.Path)
-	}
-	for _, d := range back {
-		paths = append(paths, d.Path)
-	}
-	slices.Sort(paths)
-	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.isJudge(p) })
-}
-
-// checkIn runs the check in a copy in which some files were restored. written are the files
-// that judge and that it wrote there; true of those that it left with other contents.
-func (r *Run) checkIn(ctx context.Context, dir string, back []workspace.Delta) (found []check.Finding, written map[string]bool, err error) {
-	tree, err := r.Tree.OpenCopy(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer tree.Close()
-	judges := r.judging(back)
-	before := tree.Look(judges)
-	if found, err = r.Trust.Copied(ctx, dir); err != nil {
-		return nil, nil, err
-	}
-	paths := before.Written(tree.Look(judges))
-	now, err := tree.ManifestOf(ctx, paths, nil)
-	written = map[string]bool{}
-	for _, path := range paths {
-		want, _ := r.last.Entry(path)
-		if i := slices.IndexFunc(back, func(d workspace.Delta) bool { return d.Path == path }); i >= 0 {
-			want = back[i].After
-		}
-		is, _ := now.Entry(path)
-		is.Mode = want.Mode // chmod is a way to start a script
-		written[path] = !want.SameState(is)
-	}
-	return found, written, err
-}
-
-// writtenAtFirst is what checkIn says of the tree as the run found it: that is the user's own
-// doing.
-func (r *Run) writtenAtFirst(ctx context.Context, make copier) (written map[string]bool, err error) {
-	var back []workspace.Delta
-	for _, d := range r.changes(r.found, r.last) {
-		if d.Before.Kind != workspace.Regular || r.Journal.Home().Has(d.Before.Digest) {
-			back = append(back, d.Back())
-		}
-	}
-	dir, _, err := make(ctx, "1", back)
-	if err == nil {
-		_, written, err = r.checkIn(ctx, dir, back)
-	}
-	return written, err
-}
 
 // copier makes a clean copy of the tree and restores some files in it. A copy replaces an
 // earlier one of the same name. lacks are the ignored files that are not in the copy.

@@ -246,8 +246,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 
 func (r *Run) outOfPatience(s *State, repeated []State) {
 	what := "ended in an earlier state"
-	idle := allIdle(repeated)
-	if idle {
+	if !slices.ContainsFunc(repeated, func(s State) bool { return !s.ChangedNothing() }) {
 		what = "changed nothing and left the same findings"
 	}
 	halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds %s", len(repeated), s.Round, what), r.anotherWay())
@@ -258,10 +257,6 @@ func (r *Run) outOfPatience(s *State, repeated []State) {
 	if !r.changedNothing() {
 		last.Or = &Next{Verb: Undo, Remark: "which takes all changes back"}
 	}
-}
-
-func allIdle(states []State) bool {
-	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
 }
 
 func (r *Run) anotherWay() Next {

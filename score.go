@@ -102,7 +102,7 @@ func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v sc
 	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
 		return v, err
 	}
-	back, err := r.changesBack(best.Manifest)
+	back, err := r.changesBack()
 	if err != nil {
 		return v, err
 	}
@@ -140,50 +140,19 @@ func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v sc
 	})
 }
 
-// changesBack returns what takes the changes since a manifest back, but for those of the
-// user (ruling G16).
-func (r *Run) changesBack(manifest string) ([]workspace.Delta, error) {
-	was, err := r.readManifest(manifest)
-	if err != nil {
-		return nil, err
-	}
-	want := map[string]workspace.Entry{}
-	for _, d := range r.changes(was, r.last) {
-		want[d.Path] = d.Before
-	}
-	var edited []string
-	for _, e := range r.Past().Events() {
-		if e.Seq <= r.Past().LastDecision() {
-			continue
-		}
-		switch p := e.Payload.(type) {
-		case history.Applied:
-			for _, v := range p.Verdicts {
-				if _, listed := was.Entry(v.Path); !listed && !slices.Contains(edited, v.Path) {
-					edited, want[v.Path] = append(edited, v.Path), v.Before.Entry(v.Path) // git ignores it
-				}
-			}
-		case history.Outside:
-			if err := r.addUsersChanges(want, func(string) bool { return true }, p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	var list []workspace.Delta
-	for path, entry := range want {
-		now, _ := r.last.Entry(path)
-		switch stored := entry.Kind != workspace.Regular || r.Journal.Home().Has(entry.Digest); {
-		case entry.SameState(now):
-		case !stored || entry.Kind == workspace.Other:
-			if err := r.Notice(path + " cannot be taken back, because its contents were not stored"); err != nil {
-				return nil, err
-			}
+// changesBack returns what takes the round's changes back, but for those of the user (ruling G16).
+func (r *Run) changesBack() (list []workspace.Delta, err error) {
+	deltas, err := r.Past().ChangesSince(r.at.Round, r.Journal.Home().Get)
+	for _, d := range deltas {
+		switch was := d.Before; {
+		case err != nil, r.isOwn(d.Path):
+		case was.Kind == workspace.Other, was.Kind == workspace.Regular && !r.Journal.Home().Has(was.Digest):
+			err = r.Notice(d.Path + " cannot be taken back, because its contents were not stored")
 		default:
-			list = append(list, workspace.Delta{Path: path, Before: now, After: entry})
+			list = append(list, d.Back())
 		}
 	}
-	slices.SortFunc(list, func(a, b workspace.Delta) int { return strings.Compare(a.Path, b.Path) })
-	return list, nil
+	return list, err
 }
 
 func (r *Run) onTarget(s history.Score) bool {

@@ -160,14 +160,13 @@ func (r *Run) recordOutside() error {
 	if err != nil {
 		return err
 	}
-	// A change is the user's if no edit explains it, or if the file has other contents now than the edit wrote. A file that a
-	// changed .gitignore may have revealed is not new.
+	// A change is the user's if no edit explains it, or if the file has other contents now than the edit wrote. A file that is
+	// older than the run is not new: a changed .gitignore has revealed it.
 	var paths []string
-	deltas := want.Diff(r.last)
-	revealed := history.Revealed(r.Journal.Home(), deltas)
-	for _, d := range deltas {
+	began := r.Past().First().Time
+	for _, d := range want.Diff(r.last) {
 		_, edited := written[d.Path]
-		if !edited && (d.Op() != workspace.Added || !treepath.Match(revealed, d.Path)) {
+		if !edited && (d.Op() != workspace.Added || !d.After.ChangedBefore(began)) {
 			paths = append(paths, d.Path)
 		}
 	}

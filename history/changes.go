@@ -13,6 +13,16 @@ import (
 // changed are left out. The result is nil if the round did not open. get reads an
 // object.
 func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
+	return p.ofRound(round, get, false)
+}
+
+// ChangesSince is [Past.Changes] without what the user has seen: of a file that was changed
+// outside the run during the round it returns what changed since (ruling G16).
+func (p *Past) ChangesSince(round int, get Get) ([]workspace.Delta, error) {
+	return p.ofRound(round, get, true)
+}
+
+func (p *Past) ofRound(round int, get Get, usersFirst bool) ([]workspace.Delta, error) {
 	var events []Event
 	current := 0 // round of the event
 	for _, e := range p.Events() {
@@ -34,7 +44,7 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 		}
 		events = append(events, e)
 	}
-	return changes(events, get)
+	return changes(events, get, usersFirst)
 }
 
 // AllChanges returns how the files differ from those that the run found, as far as
@@ -47,10 +57,10 @@ func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 	if first < 0 {
 		return nil, nil
 	}
-	return changes(events[first:], get)
+	return changes(events[first:], get, false)
 }
 
-func changes(events []Event, get Get) ([]workspace.Delta, error) {
+func changes(events []Event, get Get, usersFirst bool) ([]workspace.Delta, error) {
 	t := newTracker(get, ofEnd)
 	for _, e := range events {
 		if err := t.add(e); err != nil {
@@ -59,8 +69,12 @@ func changes(events []Event, get Get) ([]workspace.Delta, error) {
 	}
 	var deltas []workspace.Delta
 	for _, p := range slices.Sorted(maps.Keys(t.traces)) {
-		if one := t.traces[p]; one.ours {
-			deltas = append(deltas, manifestOf(one.states[0]).Diff(manifestOf(t.state(p)))...)
+		one, from := t.traces[p], 0
+		if usersFirst {
+			from = one.users
+		}
+		if one.ours {
+			deltas = append(deltas, manifestOf(one.states[from]).Diff(manifestOf(t.state(p)))...)
 		}
 	}
 	return deltas, nil

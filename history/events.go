@@ -385,14 +385,7 @@ type Changed struct {
 
 // ApplyBegun is the begin of an apply: the edits that it makes. For each edit,
 // objects contain the file before and after it.
-type ApplyBegun struct {
-	Verdicts []workspace.Verdict `json:"verdicts"`
-	// Outdated are files that the user changed after the edits were reviewed. Then no
-	// edit is made, and Verdicts is empty.
-	Outdated []string `json:"outdated,omitempty"`
-	// Denied are files that the user may not change, and why. Then no edit is made either.
-	Denied map[string]string `json:"denied,omitempty"`
-}
+type ApplyBegun Applied
 
 // Reviewed is the result of the step [StepReview]: a verdict for each edit of a change.
 type Reviewed struct {
@@ -402,8 +395,11 @@ type Reviewed struct {
 // Applied is the record of an apply: the edits that it made.
 type Applied struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
-	Outdated []string            `json:"outdated,omitempty"` // as in [ApplyBegun], and so is Denied
-	Denied   map[string]string   `json:"denied,omitempty"`
+	// Outdated are files that the user changed after the edits were reviewed. Then no
+	// edit is made, and Verdicts is empty.
+	Outdated []string `json:"outdated,omitempty"`
+	// Denied are files that the user may not change, and why. Then no edit is made either.
+	Denied map[string]string `json:"denied,omitempty"`
 }
 
 // CheckBegun is the begin of a check.
@@ -424,9 +420,6 @@ type Checked struct {
 	// pass that is still to be confirmed, Lacks are such files that judge the work.
 	Judges []string `json:"judges,omitempty"`
 	Lacks  []string `json:"lacks,omitempty"`
-	// Written are files that judge the work and that were written while it ran, whatever they
-	// are now, if it passes.
-	Written []string `json:"written,omitempty"`
 	// Old is how many blocking findings it had that do not count, because they were there
 	// before the first round. Of the check that said so, Baseline is the object with them: how
 	// often each ID occurred.

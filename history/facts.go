@@ -187,12 +187,6 @@ func (p *Past) Replies() int {
 	return p.replies
 }
 
-// LastDecision returns the number of the last decision's event; 0 if there is none.
-func (p *Past) LastDecision() int64 {
-	defer p.lock().Unlock()
-	return p.decided
-}
-
 // Answered reports whether a reply was recorded since the last decision.
 func (p *Past) Answered() bool {
 	defer p.lock().Unlock()

@@ -1,8 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -23,13 +26,19 @@ type Needed struct {
 
 // NeededObjects returns the objects that the events of a run need, in the order in which they
 // name them: requests, replies and results, manifests, and the contents of the files in
-// these and of edits. Contents that were not stored are left out. An object that names
-// others, or a reply that is missing, is an error.
+// these and of edits. Contents that were not stored are left out. If an object that names
+// others, or a reply, is missing, the error wraps [fs.ErrNotExist], and the list has the
+// others.
 func NeededObjects(home *journal.Home, events []journal.Event) ([]Needed, error) {
 	n := newNeeds(home)
+	var lost error
 	for _, e := range events {
+		n.lost = nil
 		if err := n.addJSON(e.Line()); err != nil {
 			return nil, fmt.Errorf("find what event %d (%s) needs: %w", e.Seq, e.Type, err)
+		}
+		if n.lost != nil && lost == nil {
+			lost = fmt.Errorf("find what event %d (%s) needs: %w", e.Seq, e.Type, n.lost)
 		}
 	}
 	for i := range n.list {
@@ -37,7 +46,7 @@ func NeededObjects(home *journal.Home, events []journal.Event) ([]Needed, error)
 			n.list[i].Paths = nil
 		}
 	}
-	return n.list, nil
+	return n.list, lost
 }
 
 // Manifests returns those of the objects that are manifests: what is known of the trees
@@ -60,6 +69,7 @@ type needs struct {
 	index   map[string]int  // in the list, by name
 	written map[string]bool // contents that a model or the user wrote for an edit
 	tree    workspace.Series
+	lost    error // about the first missing object of an event; nil if none is
 }
 
 func newNeeds(home *journal.Home) *needs {
@@ -108,7 +118,11 @@ func (n *needs) addJSON(text []byte) error {
 func (n *needs) addValue(key, path string, v any) error {
 	switch v := v.(type) {
 	case string:
-		return n.addName(key, path, v)
+		err := n.addName(key, path, v)
+		if errors.Is(err, fs.ErrNotExist) {
+			n.lost, err = cmp.Or(n.lost, err), nil
+		}
+		return err
 	case []any:
 		for _, one := range v {
 			if err := n.addValue(key, path, one); err != nil {

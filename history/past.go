@@ -40,7 +40,6 @@ type facts struct {
 	outage  Outage
 
 	state    State
-	decided  int64                    // number of the last decision's event; 0: none
 	before   *State                   // before the first round; nil if the check did not run then
 	states   []State                  // one for each round, the last decision of it
 	rounds   map[int]*Round           // also those that are not decided
@@ -63,7 +62,6 @@ type facts struct {
 	serving  bool                       // a loop's server is up
 	served   bool                       // a server was up since the manifest
 	edits    []workspace.Verdict
-	applying map[journal.Identity]int // started but not recorded
 	approvals
 
 	attempts []Attempt // the last state of each
@@ -100,7 +98,6 @@ func newPast() *Past {
 		recorded: map[journal.Identity]int{},
 		noticed:  map[string]Notice{},
 		since:    map[string]workspace.Image{},
-		applying: map[journal.Identity]int{},
 		open:     map[int64]Reserve{},
 		charged:  map[string]Ledger{},
 		approvals: approvals{
@@ -158,7 +155,7 @@ func (p *Past) fold(e Event) {
 		p.raised[v.From] = true
 		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round-1
 	case State:
-		p.state, p.answers, p.decided = v, false, e.Seq
+		p.state, p.answers = v, false
 		p.parts[v.Round]++
 		n := len(p.states)
 		switch {
@@ -229,10 +226,7 @@ func (p *Past) foldStep(e Event) {
 		if v.Baseline != "" {
 			p.baseline = v.Baseline
 		}
-	case ApplyBegun:
-		p.applying[*e.Step] = len(p.events) - 1
 	case Applied:
-		delete(p.applying, *e.Step)
 		p.edits = append(p.edits, v.Verdicts...)
 	}
 }

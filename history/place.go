@@ -25,20 +25,10 @@ type Placement struct {
 	Conflicts []string
 	// Missing are the paths that differ and whose contents were not stored; sorted.
 	Missing []string
-	// Imported are those of the changes that bring files which the run itself did not
-	// change, such as changes that were not committed where it started.
-	Imported []ImportedFile
 
 	journal *journal.Journal
 	tree    *workspace.Tree
 	list    []workspace.Delta
-}
-
-// ImportedFile is a file that came with a run.
-type ImportedFile struct {
-	Path   string
-	Before workspace.Entry // what was here; zero if nothing was
-	After  workspace.Entry // as the run has it; zero if it has none
 }
 
 // Place finds out how to bring a tree into the state in which a run left its own; it
@@ -81,11 +71,6 @@ func Place(ctx context.Context, j *journal.Journal, tree *workspace.Tree, own fu
 		p.Conflicts = slices.DeleteFunc(p.Conflicts, func(path string) bool { return base[path] })
 	}
 	slices.Sort(p.Changes)
-	for _, path := range p.Changes {
-		if one := t.traces[path]; !one.ours {
-			p.Imported = append(p.Imported, ImportedFile{path, now[path], one.want})
-		}
-	}
 	return p, nil
 }
 
@@ -111,52 +96,12 @@ func (p *Placement) change(path string, want, now workspace.Entry) {
 	p.list = append(p.list, workspace.Delta{Path: path, Before: now, After: want})
 }
 
-// PlaceImported brings files to the state After of a list or, if back is set, back to Before. It
-// returns the paths that it changed, and those that have neither of the two states and
-// stay as they are; sorted.
-func PlaceImported(ctx context.Context, home *journal.Home, tree *workspace.Tree, list []ImportedFile, back bool) (changed, left []string, err error) {
-	var paths []string
-	for _, b := range list {
-		paths = append(paths, b.Path)
-	}
-	m, err := tree.ManifestOf(ctx, paths, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	var targets []workspace.Delta
-	for _, b := range list {
-		from, want := b.Before, b.After
-		if back {
-			from, want = want, from
-		}
-		now, _ := m.Entry(b.Path)
-		switch {
-		case now.SameState(want):
-		case now.SameState(from):
-			targets = append(targets, workspace.Delta{Path: b.Path, Before: now, After: want})
-		default:
-			left = append(left, b.Path)
-		}
-	}
-	changed, err = tree.Apply(ctx, targets, home.OpenObject)
-	return changed, left, err
-}
-
 // Restore makes the changes, all of them or none, and completes the edits that the run
 // had started to apply. With conflicts it does nothing. If it fails or its process dies,
 // it can be repeated.
 func (p *Placement) Restore(ctx context.Context) error {
 	if len(p.Conflicts) > 0 {
 		return &workspace.ConflictError{Paths: p.Conflicts}
-	}
-	var replaced workspace.Manifest // which PlaceImported can restore
-	for _, b := range p.Imported {
-		if b.Before.Kind == workspace.Regular {
-			replaced = append(replaced, b.Before)
-		}
-	}
-	if _, err := KeepContents(ctx, p.tree, p.journal, nil, replaced, nil); err != nil {
-		return err
 	}
 	if _, err := p.tree.Apply(ctx, p.list, p.journal.Home().OpenObject); err != nil {
 		return fmt.Errorf("restore the run's files: %w", err)

@@ -10,7 +10,6 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
-	"hone/workspace/treepath"
 )
 
 // Reversal says how to restore the files that a run changed to their state at
@@ -28,8 +27,8 @@ type Reversal struct {
 	// Outside are the paths that were changed outside the run and never by the
 	// run. They are not restored.
 	Outside []string
-	// Doubtful are the paths that appeared during the run, but may have existed
-	// before, ignored by git. They are not restored.
+	// Doubtful are the paths that appeared during the run, but have not changed since
+	// before it: a changed .gitignore has revealed them. They are not restored.
 	Doubtful []string
 	// Own are the files that the loop itself writes for users. They are not
 	// restored.
@@ -102,15 +101,8 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 		if v.traces[p].ours && v.now[p].SameState(v.traces[p].want) && !t.state(p).SameState(v.traces[p].want) {
 			v.unrecorded = append(v.unrecorded, p)
 		}
-		v.classify(p, treepath.Match(t.revealed, p) || v.now[p].ChangedBefore(began))
+		v.classify(p, v.now[p].ChangedBefore(began))
 	}
-	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool { // a restorable path may need a directory in its place
-		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
-		if blocks {
-			v.conflict(p, "it is in the place of a directory, and may have existed before", false)
-		}
-		return blocks
-	})
 	slices.SortFunc(v.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 	return v, nil
 }

@@ -62,8 +62,11 @@ func (p *Past) Finished() bool {
 func (p *Past) Unapplied() []Event {
 	defer p.lock().Unlock()
 	var begun []Event
-	for _, i := range slices.Sorted(maps.Values(p.applying)) {
-		begun = append(begun, p.events[i])
+	for _, i := range slices.Sorted(maps.Values(p.begins)) {
+		_, applies := p.events[i].Payload.(ApplyBegun)
+		if _, recorded := p.recorded[*p.events[i].Step]; applies && !recorded {
+			begun = append(begun, p.events[i])
+		}
 	}
 	return begun
 }

@@ -12,6 +12,7 @@ import (
 type trace struct {
 	want        workspace.Entry // at the end of the round; zero if nothing was there
 	states      []workspace.Entry
+	users       int  // the last of the states that was made outside the run; 0 if none was
 	ours        bool // the run changed it
 	theirs      bool // it was changed outside the run, after the round
 	made        bool // hone itself created it
@@ -21,15 +22,13 @@ type trace struct {
 func (t *trace) had(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.SameState) }
 
 type tracker struct {
-	home   *journal.Home // nil: revealed is not wanted
 	round  int
 	traces map[string]*trace // of all paths that ever changed
 
-	tree     workspace.Series           // at the newest manifest
-	written  map[string]workspace.Entry // by edits since that manifest
-	running  bool                       // a command started, and no manifest followed
-	reached  bool                       // the end of the round was passed
-	revealed []string                   // globs of paths that a changed .gitignore may have revealed
+	tree    workspace.Series           // at the newest manifest
+	written map[string]workspace.Entry // by edits since that manifest
+	running bool                       // a command started, and no manifest followed
+	reached bool                       // the end of the round was passed
 }
 
 // ofEnd is the number of no round: the caller of track marks the end itself.
@@ -38,7 +37,6 @@ const ofEnd = -1
 // The round counts as the end of the run.
 func track(j *journal.Journal, round int) (*tracker, error) {
 	t, past := newTracker(j.Home().Get, round), Follow(j)
-	t.home = j.Home()
 	err := past.Err()
 	for _, e := range past.Events() {
 		if err == nil {
@@ -99,9 +97,6 @@ func (t *tracker) advance(object string, outside func(path string) bool) error {
 	for _, d := range deltas {
 		t.addDelta(d, outside(d.Path))
 	}
-	if t.home != nil {
-		t.revealed = append(t.revealed, Revealed(t.home, deltas)...)
-	}
 	clear(t.written)
 	return nil
 }
@@ -112,6 +107,9 @@ func (t *tracker) addDelta(d workspace.Delta, outside bool) {
 	one.states = append(one.states, before, d.After)
 	one.ours = one.ours || !outside
 	one.theirs = one.theirs || outside && t.reached
+	if outside {
+		one.users = len(one.states) - 1
+	}
 }
 
 func (t *tracker) apply(vs []workspace.Verdict) {

@@ -1,13 +1,10 @@
 package journal
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -16,10 +13,8 @@ import (
 	"hone/journal/objects"
 )
 
-// Collector finds the runs and objects that no kept run needs, and deletes them. An object
-// is needed if its digest is in the journal of a kept run, or in a needed object. So a text
-// that looks like a digest may keep an object that no run needs; no needed object is
-// deleted. A kept run keeps its whole pack, and gets what it needs of those that are deleted.
+// Collector deletes runs, and the objects that no kept run needs. A kept run keeps its whole
+// pack, and gets what it needs of those that are deleted.
 //
 // The caller holds the workspace's lock. A process that is killed at any point leaves
 // every object that a kept run needs.
@@ -37,76 +32,28 @@ func (h *Home) NewCollector() (*Collector, error) {
 	return &Collector{home: h, sizes: sizes, needed: map[string]bool{}, kept: map[string]bool{}}, err
 }
 
-// Keep keeps a run, even one whose journal is damaged. It returns the size in bytes of
-// its journal and of the objects that no run kept before needs. A run that adds more than
-// limit is not kept; a limit less than 0 means no limit.
-func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int64, ok bool, err error) {
-	f, err := c.home.in.Open(runFile(run))
-	if err != nil {
-		return 0, false, fmt.Errorf("read the run's journal: %w", err)
+// Keep keeps a run and the objects that it needs; those that are not stored are left out. It
+// returns the size in bytes of its journal and of the objects that no run kept before needs. A
+// run that adds more than limit is not kept; a limit less than 0 means no limit.
+func (c *Collector) Keep(run string, objects []string, limit int64) (size int64, ok bool, err error) {
+	if size, err = c.home.Size(run); err != nil {
+		return 0, false, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, false, fmt.Errorf("read the run's journal: %w", err)
-	}
-	added, err := c.newlyNeeded(f)
-	for i := 0; err == nil && i < len(added); i++ {
-		var o io.ReadCloser
-		if o, err = c.home.OpenObject(added[i]); err == nil {
-			var more []string
-			more, err = c.newlyNeeded(o)
-			added, err = append(added, more...), cmp.Or(err, ctx.Err())
-			o.Close()
+	var added []string
+	for _, name := range objects {
+		if of, stored := c.sizes[name]; stored && !c.needed[name] {
+			c.needed[name] = true
+			added, size = append(added, name), size+of
 		}
 	}
-	if err != nil {
-		return 0, false, fmt.Errorf("find the objects of run %s: %w", run, err)
-	}
-	size = info.Size()
-	for _, d := range added {
-		size += c.sizes[d]
-	}
 	if limit >= 0 && size > limit {
-		for _, d := range added {
-			delete(c.needed, d)
+		for _, name := range added {
+			delete(c.needed, name)
 		}
 		return 0, false, nil
 	}
 	c.kept[run] = true
 	return size, true, nil
-}
-
-// newlyNeeded returns the stored objects that a text names and nothing needed before. It
-// names them by their digest: 64 hexadecimal digits between other characters.
-func (c *Collector) newlyNeeded(text io.Reader) (more []string, err error) {
-	in := bufio.NewReaderSize(text, 1<<16)
-	var run [2*sha256.Size + 1]byte // the digits so far; the last one means too many
-	n := 0
-	for {
-		b, err := in.ReadByte()
-		if err == nil && (b >= '0' && b <= '9' || b >= 'a' && b <= 'f') {
-			if n < len(run) {
-				run[n] = b
-				n++
-			}
-			continue
-		}
-		if n == len(run)-1 {
-			name := string(run[:n])
-			if _, stored := c.sizes[name]; stored && !c.needed[name] {
-				c.needed[name] = true
-				more = append(more, name)
-			}
-		}
-		n = 0
-		switch {
-		case err == io.EOF:
-			return more, nil
-		case err != nil:
-			return more, err
-		}
-	}
 }
 
 // Unneeded returns the size in bytes of the files that are deleted, without the objects

@@ -44,14 +44,19 @@ func reopen(t *testing.T, h *journal.Home) *journal.Home {
 	return other
 }
 
+// newNeeds are the objects that the run "new" of collected needs.
+func newNeeds() []string {
+	return []string{digest([]byte("both")), digest(disktest.Noise(4_000, 2)), digest([]byte("index")), digest(nil), digest([]byte("lost"))}
+}
+
 // collected returns a home in which the run "old" needs only-old and both, and "new"
-// needs an index, which names both and big, and small, an empty object.
+// needs both, big, an index, and an empty object.
 func collected(t *testing.T) (h *journal.Home, onlyOld, needed [][]byte) {
 	h = home(t)
 	big := disktest.Noise(4_000, 2)
 	onlyOld = [][]byte{disktest.Noise(20_000, 1), []byte("old, too")}
 	both := []byte("both")
-	index := fmt.Appendf(nil, "file %s a\nfile %s b\n", digest(both), digest(big))
+	index := []byte("index")
 	recordRun(t, h, "old", [][]byte{onlyOld[0], both, nil, onlyOld[1], []byte("no run needs this")}, digest(onlyOld[0]), digest(onlyOld[1]), digest(both))
 	recordRun(t, h, "new", [][]byte{big, index}, digest(index), digest(nil))
 	return h, onlyOld, [][]byte{both, big, index, nil}
@@ -63,7 +68,7 @@ func collect(t *testing.T, h *journal.Home) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := c.Keep(t.Context(), "new", -1); err != nil || !ok {
+	if _, ok, err := c.Keep("new", newNeeds(), -1); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	unneeded, err := c.Unneeded()
@@ -125,7 +130,7 @@ func TestCollectStopsAnywhere(t *testing.T) {
 	for n, complete := 0, false; !complete; n++ {
 		h, _, needed := collected(t)
 		c := crashtest.Must(h.NewCollector())
-		if _, ok, err := c.Keep(t.Context(), "new", -1); err != nil || !ok {
+		if _, ok, err := c.Keep("new", newNeeds(), -1); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		complete = c.Delete(&countdown{t.Context(), n}) == nil
@@ -145,14 +150,14 @@ func TestCollectStopsAnywhere(t *testing.T) {
 func TestCollectLimit(t *testing.T) {
 	h, _, _ := collected(t)
 	c := crashtest.Must(h.NewCollector())
-	old, ok, err := c.Keep(t.Context(), "old", 100_000)
+	old, ok, err := c.Keep("old", []string{digest(disktest.Noise(20_000, 1)), digest([]byte("old, too")), digest([]byte("both"))}, 100_000)
 	if err != nil || !ok || old < 20_000 {
 		t.Fatal(old, ok, err)
 	}
-	if _, ok, err := c.Keep(t.Context(), "new", 1000); err != nil || ok {
+	if _, ok, err := c.Keep("new", newNeeds(), 1000); err != nil || ok {
 		t.Error("kept beyond the limit", err)
 	}
-	if size, ok, err := c.Keep(t.Context(), "new", 5000); err != nil || !ok || size < 4000 {
+	if size, ok, err := c.Keep("new", newNeeds(), 5000); err != nil || !ok || size < 4000 {
 		t.Error(size, ok, err)
 	}
 }

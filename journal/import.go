@@ -16,8 +16,6 @@ const importedSuffix = ".imported"
 
 const tempSuffix = ".new"
 
-const maxImported = 64 << 20
-
 // Imported says that a run was imported.
 type Imported struct {
 	// Head is the [Event.Hash] of the last event that was imported. Nothing was recorded
@@ -28,8 +26,6 @@ type Imported struct {
 	Base string `json:"base,omitempty"`
 	// Placed means that the tree was made that of the run; see [Home.SetPlaced].
 	Placed bool `json:"placed,omitempty"`
-	// Note is what the caller of SetPlaced noted; nil if it noted nothing.
-	Note json.RawMessage `json:"note,omitempty"`
 }
 
 // validRun matches the ids that [Home.NewRun] makes.
@@ -83,11 +79,10 @@ func (h *Home) Import(events []Event, base string) error {
 	return nil
 }
 
-// SetPlaced records that the workspace's tree is that of an imported run, with a note of
-// the caller's.
-func (h *Home) SetPlaced(run string, note json.RawMessage) error {
+// SetPlaced records that the workspace's tree is that of an imported run.
+func (h *Home) SetPlaced(run string) error {
 	i := h.Imported(run)
-	i.Placed, i.Note = true, note
+	i.Placed = true
 	return h.setImported(run, i)
 }
 
@@ -126,7 +121,7 @@ func (h *Home) Imported(run string) Imported {
 	}
 	defer f.Close()
 	var i Imported
-	b, err := io.ReadAll(io.LimitReader(f, maxImported))
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil || json.Unmarshal(b, &i) != nil {
 		return Imported{}
 	}

@@ -84,9 +84,6 @@ func topLevel(paths []string) []string {
 // did.
 func placeRun(ctx context.Context, run *runs.Recorded) (notes []string, err error) {
 	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
-	if p == nil && err == nil {
-		_, _, err = run.PlaceImported(ctx, false) // an undo has taken them back
-	}
 	if p == nil || err != nil {
 		return nil, err
 	}

@@ -92,18 +92,6 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 	} else {
 		done.say("%s", p.nothing())
 	}
-	if p.Round == 0 {
-		back, left, err := p.run.PlaceImported(ctx, true)
-		if len(back) > 0 {
-			done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Names(back))
-		}
-		if len(left) > 0 {
-			done.say("not undone (came with the run, and changed since): %s", render.Names(left))
-		}
-		if err != nil {
-			return done, err
-		}
-	}
 	left, err := p.leftLines(ctx, p.Restored, before)
 	done.Lines = append(done.Lines, left...)
 	if err != nil || len(p.Restored) == 0 {

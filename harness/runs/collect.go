@@ -1,12 +1,17 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
 	"hone"
 	"hone/history"
+	"hone/internal/transient"
 	"hone/journal"
 )
 
@@ -99,8 +104,12 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 			if others && o.MaxSize >= 0 {
 				limit = max(0, o.MaxSize-size)
 			}
-			more, ok, err := collector.Keep(ctx, run, limit)
+			needed, err := neededBy(home, run)
 			if err != nil {
+				return err
+			}
+			more, ok, err := collector.Keep(run, needed, limit)
+			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
 			if kept[run], size, full = ok, size+more, !ok; open && !newest && limited {
@@ -111,4 +120,24 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 	done.Deleted = slices.DeleteFunc(slices.Clone(all), func(run string) bool { return kept[run] })
 	done.Kept = len(all) - len(done.Deleted)
 	return err
+}
+
+// neededBy returns the objects that a run needs. A run that cannot be read needs none but those of its own pack.
+func neededBy(home *journal.Home, run string) (names []string, err error) {
+	events, err := home.Read(run)
+	if transient.Is(err) {
+		return nil, err
+	}
+	needs := history.NeededObjects
+	if start, err := Started(run, events); err == nil && start.Redacted {
+		needs = history.Manifests
+	}
+	all, err := needs(home, events)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("find the objects of run %s: %w", run, err)
+	}
+	for _, n := range all {
+		names = append(names, n.Name)
+	}
+	return names, nil
 }

@@ -48,21 +48,7 @@ func (r *Recorded) Place(ctx context.Context, p *history.Placement) error {
 	if err := p.Restore(ctx); err != nil {
 		return err
 	}
-	note, err := json.Marshal(p.Imported)
-	if err != nil {
-		return err
-	}
-	return r.Home.SetPlaced(r.Journal.Run(), note)
-}
-
-// PlaceImported brings the files that came with an imported run and that the run did not change,
-// or takes them back; see [history.PlaceImported]. It does nothing before [Recorded.Place].
-func (r *Recorded) PlaceImported(ctx context.Context, back bool) (changed, left []string, err error) {
-	var list []history.ImportedFile
-	if i := r.Home.Imported(r.Journal.Run()); i.Note == nil || json.Unmarshal(i.Note, &list) != nil {
-		return nil, nil, nil
-	}
-	return history.PlaceImported(ctx, r.Home, r.Tree, list, back)
+	return r.Home.SetPlaced(r.Journal.Run())
 }
 
 // Relocated returns the start of a run with settings for another directory than the one
