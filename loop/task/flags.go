@@ -45,13 +45,13 @@ func rewriteOptions(args []string) []string {
 const standardLog = ".codescribe/logs/toolusage.toml"
 
 func reason(in *loop.Input) error {
-	if !config.Reason.Given(in.Flags) {
-		return nil
-	}
-	if given := config.Reasoning.Given(in.Flags); given != "" && given != string(model.High) {
+	given := config.Reasoning.Given(in.Flags)
+	switch variable := in.Getenv("CODESCRIBE_AGENT_REASONING"); {
+	case config.Reason.Given(in.Flags) && given != "" && given != string(model.High):
 		return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
+	case config.Reason.Given(in.Flags), given == "" && variable != "" && variable != "0":
+		config.Reasoning.Set(in.Values, string(model.High))
 	}
-	config.Reasoning.Set(in.Values, string(model.High))
 	return nil
 }
 
