@@ -31,12 +31,12 @@ type Chat struct {
 }
 
 // Resolve reads flags and configuration. It requires a check.
-func (c *Chat) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
+func (c *Chat) Resolve(_ context.Context, in *Input) (err error) {
 	if config.Check.In(in.Values) == "" {
-		return l, Usage("there is no check, so nothing decides when "+in.Kind.Name+" is done",
+		return Usage("there is no check, so nothing decides when "+in.Kind.Name+" is done",
 			`hone `+in.Kind.Name+` --check "`+ExampleCheck+`", or set "command" in the [check] section of .config/hone.toml`)
 	}
-	return in.Limits(), c.Use(in)
+	return c.Use(in)
 }
 
 // Use resolves the settings, with or without a check.

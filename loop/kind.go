@@ -111,7 +111,7 @@ type Loop interface {
 	// Resolve sets the settings from flags, environment, configuration and defaults, and returns
 	// why a run cannot start with them; of a preview ([Input.Preview]) only why there is no prompt. It
 	// must not write or send anything.
-	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
+	Resolve(ctx context.Context, in *Input) error
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel

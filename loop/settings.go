@@ -87,9 +87,9 @@ func (s Settings) Judges(dir string, found workspace.Manifest) func(path string)
 func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
 
 // Resolve sets the shared settings.
-func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
+func (s *Settings) Resolve(_ context.Context, in *Input) (err error) {
 	*s, err = in.Settings()
-	return in.Limits(), err
+	return err
 }
 
 // Models returns the settings' model.

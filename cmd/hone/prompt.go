@@ -64,17 +64,17 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	}
 	defer in.Tree.Close()
 	in.Preview = true
-	limits, err := l.Resolve(ctx, in)
+	err = l.Resolve(ctx, in)
 	unnamed := errors.Is(err, harness.ErrNoModel)
 	if unnamed {
 		config.Model.Set(in.Flags, "script/none")
 		config.Model.Set(in.Values, "script/none")
-		limits, err = l.Resolve(ctx, in)
+		err = l.Resolve(ctx, in)
 	}
 	if err != nil {
 		return err
 	}
-	view := loop.View{Limits: limits}
+	view := loop.View{Limits: in.Limits()}
 	if view.Guard, err = in.Guard(ctx); err != nil {
 		return err
 	}

@@ -86,11 +86,11 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 // All settings are resolved before anything is written.
 func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *group.Amount) error {
 	a.offerCheck(ctx, k, in)
-	limits, err := l.Resolve(ctx, in)
-	if err != nil {
+	if err := l.Resolve(ctx, in); err != nil {
 		return err
 	}
-	if limits, err = remaining(limits, *spent); err != nil {
+	limits, err := remaining(in.Limits(), *spent)
+	if err != nil {
 		return err
 	}
 	if err := a.host().NoKey(k, l); err != nil {

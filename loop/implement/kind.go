@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hone"
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/config"
@@ -61,20 +60,20 @@ type invocation struct {
 func (v *invocation) Own(string) func(string) bool { return Own }
 
 // Resolve reads flags, environment, the directory's files and the configuration.
-func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (err error) {
 	query, err := readQuery(in)
 	if err != nil {
-		return l, err
+		return err
 	}
 	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
-		return l, err
+		return err
 	}
 	v.System = cmp.Or(v.System, System)
 	if _, v.HasBuild, err = readInput(in.Tree, BuildName); err != nil {
-		return l, err
+		return err
 	}
 	if v.Choose, err = chooses(ctx, in); err != nil {
-		return l, err
+		return err
 	}
 	v.Settings, err = in.Settings()
 	v.Task = query
@@ -83,12 +82,12 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	}
 	switch {
 	case err != nil || in.Preview:
-		return in.Limits(), err
+		return err
 	case !v.HasBuild && v.Check == "":
-		return in.Limits(), loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
+		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
-	return in.Limits(), loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
+	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
 
 // It refuses a flag that names no file.

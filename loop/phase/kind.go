@@ -99,16 +99,16 @@ func project(root string) error {
 }
 
 // Resolve reads flags, environment, roles and configuration.
-func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (err error) {
 	if in.Preview && (len(in.Args) > 1 || in.Args[0] == allPhases) {
-		return l, loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
+		return loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
 	}
 	if err := project(in.Root); err != nil {
-		return l, err
+		return err
 	}
 	v.Phase, _ = strconv.Atoi(in.Args[0])
 	if v.HookRead, err = loop.AbsPaths(in.Root, config.HookRead.In(in.Values)); err != nil {
-		return l, err
+		return err
 	}
 	both := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"))
 	model := func(s config.Setting[string], standard string) string {
@@ -117,19 +117,19 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	verifier := model(config.VerifierModel, defaultVerifier)
 	config.Model.Set(in.Values, model(config.BuilderModel, defaultBuilder))
 	if v.Settings, err = in.Settings(); err != nil {
-		return l, err
+		return err
 	}
 	v.About = fmt.Sprintf("phase %d", v.Phase)
 	v.RepoAdvice.Off = true // the roles see no more of the repository than the loop gives them
 	if v.Verifier, err = in.Model(verifier); err != nil {
-		return l, err
+		return err
 	}
 	texts := map[string]string{}
 	v.NamesRoot = map[string]bool{}
 	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
 		text, err := RoleText(in.Root, role.name)
 		if err != nil {
-			return l, loop.UsageOf(err, "fix the file, or remove it")
+			return loop.UsageOf(err, "fix the file, or remove it")
 		}
 		texts[role.name] = text
 		// The prompts of ABL call the role's working directory the project root.
@@ -140,7 +140,7 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	v.BuilderSystem = BuilderSystem(texts["builder"], v.Model.Agent != nil)
 	v.VerifierSystem = VerifierSystem(texts["verifier"], v.devURL(), v.Verifier.Agent != nil)
 	if err := v.complete(in.Root); err != nil || in.Preview {
-		return in.Limits(), err
+		return err
 	}
 	// A phase that has passed is paid for again.
 	if g, err := git.Find(in.Root); err == nil {
@@ -150,9 +150,9 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	}
 	first := spec.Dir(in.Root) + "/phase1.md"
 	if text, _, err := in.Tree.Read(first); err == nil {
-		return in.Limits(), loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
+		return loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
 	}
-	return in.Limits(), nil // a phase that is there without the first
+	return nil // a phase that is there without the first
 }
 
 // It fails before anything is written.

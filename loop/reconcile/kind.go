@@ -60,22 +60,22 @@ type invocation struct {
 }
 
 // Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (err error) {
 	bork, err := config.Bork(in.Root)
 	if err != nil {
-		return l, loop.UsageOf(err, "nothing was sent or written")
+		return loop.UsageOf(err, "nothing was sent or written")
 	}
 	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
 	scope, err := scope(in)
 	if err != nil {
-		return l, err
+		return err
 	}
 	v.Settings, err = in.Settings()
 	v.Task = scope
 	if err != nil || in.Preview {
-		return in.Limits(), err
+		return err
 	}
-	return in.Limits(), v.ready(in)
+	return v.ready(in)
 }
 
 func programs(root string) ([]string, error) {

@@ -41,7 +41,7 @@ const (
 // Artifacts writes CodeScribe's files as a run's events come (ruling S1), in its forms of spring and of July 2026. They are for
 // the user; hone never reads them. They follow from the events alone, so that a resumed run writes the same again.
 type Artifacts struct {
-	loop  Loop      // with both models as CodeScribe's files name them
+	loop  *Loop
 	run   *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
 	about []pair    // what the files say of every run
 
@@ -64,9 +64,7 @@ type Artifacts struct {
 
 // Record writes the files of a run: what follows from its events so far, and from then on what each event adds. It must not be
 // called for a replayed run.
-func (l Loop) Record(r *hone.Run) *Artifacts {
-	l.ReviewerTyped = cmp.Or(l.ReviewerTyped, l.Typed, l.Reviewer.Called)
-	l.Typed = cmp.Or(l.Typed, l.Executor.Called)
+func (l *Loop) Record(r *hone.Run) *Artifacts {
 	file := ""
 	if l.File != "" {
 		file = filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
@@ -90,6 +88,10 @@ func (l Loop) Record(r *hone.Run) *Artifacts {
 	}))
 	return a
 }
+
+func (l *Loop) typed() string { return cmp.Or(l.Typed, l.Executor.Called) }
+
+func (l *Loop) reviewerTyped() string { return cmp.Or(l.ReviewerTyped, l.Typed, l.Reviewer.Called) }
 
 // Round is the loop's round. It fails if a file cannot be written.
 func (a *Artifacts) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -201,11 +203,11 @@ func (a *Artifacts) close(e history.Event) error {
 		return err
 	}
 	s.end(e, facts)
-	phase, name, failed, u := "author", a.loop.Typed, 0, s.used
+	phase, name, failed, u := "author", a.loop.typed(), 0, s.used
 	if s.phase == phaseExecution {
 		a.loops = s.round
 	} else {
-		phase, name = phaseReview, a.loop.ReviewerTyped
+		phase, name = phaseReview, a.loop.reviewerTyped()
 	}
 	for _, c := range s.calls {
 		if c["ok"] == false {
@@ -241,7 +243,7 @@ func (a *Artifacts) state(now history.Event, phase string) {
 		{"created_at", stamp(a.created)},
 		a.about[1],
 		a.about[2],
-		{"model", a.loop.Typed},
+		{"model", a.loop.typed()},
 		{"agent_loops", max(1, a.run.Limits.Rounds)},
 		{"agent_iterations", a.loop.Executor.Bounds.Resolved().Turns},
 		{"cumulative_input_tokens", used.Input},
@@ -251,7 +253,7 @@ func (a *Artifacts) state(now history.Event, phase string) {
 		{"loops_completed", a.loops},
 	}
 	if a.loop.Reviewer.Called != a.loop.Executor.Called {
-		run = append(run, pair{"review_model", a.loop.ReviewerTyped})
+		run = append(run, pair{"review_model", a.loop.reviewerTyped()})
 	}
 	updated := pair{"updated_at", stamp(now.Time)}
 	state := append(a.about[:3:3], pair{"loop_index", a.session.round}, pair{"phase", phase}, updated)

@@ -56,7 +56,7 @@ func reason(in *loop.Input) error {
 }
 
 // It fails if the log cannot be written because of a link, for example.
-func (v *invocation) logFile(in *loop.Input) (string, error) {
+func (l *Loop) logFile(in *loop.Input) (string, error) {
 	at := config.LogPath.Given(in.Flags)
 	switch {
 	case at == "" && in.Changed("log-path"):

@@ -163,11 +163,11 @@ func TestFirstPromptListsFiles(t *testing.T) {
 	p := process{model: &recorder{}, loop: task.Loop{Guard: secret.NewGuard(nil)}}
 	tree := must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	holds(t, "the prompt", must(p.whole().Preview(t.Context(), tree, 1)).Text, "\nFiles:\n  .env (withheld), Spec.toml\n  b/: c\nTask file:")
+	holds(t, "the prompt", p.preview(t, tree, 1, 0).Text, "\nFiles:\n  .env (withheld), Spec.toml\n  b/: c\nTask file:")
 	for i := range 300 {
 		files(t, dir, map[string]string{fmt.Sprintf("a/%03d", i): ""})
 	}
-	got := must(p.whole().Preview(t.Context(), tree, 1)).Text
+	got := p.preview(t, tree, 1, 0).Text
 	holds(t, "the prompt", got, "\nFiles (200 of 303; none of the others is less deep):\n  .env (withheld), Spec.toml\n  a/: 000, 001, ")
 	holds(t, "the prompt", got, ", 197\n")
 
@@ -180,7 +180,7 @@ func TestFirstPromptListsFiles(t *testing.T) {
 	files(t, dir, map[string]string{"Spec.toml": specText, "z": ""})
 	tree = must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	holds(t, "the prompt", must(p.whole().Preview(t.Context(), tree, 1)).Text, "\nFiles (42 of 62; none of the others is less deep):\n  Spec.toml, z\n  a/: 00"+long+", 01")
+	holds(t, "the prompt", p.preview(t, tree, 1, 0).Text, "\nFiles (42 of 62; none of the others is less deep):\n  Spec.toml, z\n  a/: 00"+long+", 01")
 }
 
 // TestNothingIsKnown: a loop that says neither that it is done nor what is
@@ -375,15 +375,13 @@ func TestPreview(t *testing.T) {
 	defer tree.Close()
 	m := &recorder{replies: []model.Reply{say(complete)}}
 	p := process{model: m, rounds: 4}
-	got := must(p.whole().Preview(t.Context(), tree, 4))
+	got := p.preview(t, tree, 4, 0)
 	p.live(t, dir)
 	if sent := m.prompts()[0]; got.Text != sent || got.System != m.asked[0].System || got.Fits != nil {
 		t.Errorf("preview (-sent +got):\n%s", cmp.Diff(sent, got.Text))
 	}
-	l := p.whole()
-	l.Executor.Context = 500
 	var c *hone.ContextError
-	if got := must(l.Preview(t.Context(), tree, 4)); !errors.As(got.Fits, &c) || !strings.Contains(c.Room, "the task takes 17 bytes") {
+	if got := p.preview(t, tree, 4, 500); !errors.As(got.Fits, &c) || !strings.Contains(c.Room, "the task takes 17 bytes") {
 		t.Errorf("%v", got.Fits)
 	}
 }
