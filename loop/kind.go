@@ -216,9 +216,6 @@ func (in *Input) Limits() hone.Limits { return LimitsOf(in.Values) }
 
 // Previewer is implemented by a Loop that can show its first prompt.
 type Previewer interface {
-	// PreviewFlags adds the flags of "hone prompt NAME", which are those that change
-	// the prompt. The method of Settings adds none.
-	PreviewFlags(fs *pflag.FlagSet)
 	// Preview composes the prompt. It must not run, send or write anything.
 	Preview(ctx context.Context, v View) (Prompt, error)
 }

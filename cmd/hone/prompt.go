@@ -52,7 +52,6 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f.Values = config.Values{}
 	config.AddFlags(c.Flags(), f.Values, k.Name, "prompt")
 	c.Flags().BoolVar(&f.output.json, "json", false, "print the request as one JSON object")
-	l.PreviewFlags(c.Flags())
 	return c
 }
 

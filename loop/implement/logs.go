@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"hone"
 	"hone/internal/artifact"
 )
 
@@ -42,18 +41,6 @@ func folder(dir, run string) (string, error) {
 			return at, err
 		}
 	}
-}
-
-// It is all that is sent, in order. After the number of rounds that the seed has, it is only what the query adds to the one
-// before, because all of them together would grow with the square of the rounds (ruling C9).
-func loggedQuery(r *hone.Run, role hone.Role, p prompt) string {
-	parts := append([]string{withNewline(role.System) + "\n"}, p.parts()...)
-	if r.Round() <= Rounds {
-		return strings.Join(parts, "")
-	}
-	repeated := strings.Join(parts[:1+p.repeated], "")
-	return fmt.Sprintf("[The first %d bytes of this query are those of query-%d.txt. What follows:]\n",
-		len(repeated), r.Round()-1) + strings.Join(parts[1+p.repeated:], "")
 }
 
 // The file had the size before. What an interrupted process already appended is skipped, so that it can run twice.

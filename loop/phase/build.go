@@ -17,7 +17,7 @@ import (
 )
 
 // It returns what the failed health check printed, also if the budget does not pay for another attempt.
-func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
+func (l *Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
 	for attempt := 1; ; attempt++ {
 		messages, err := l.compose(ctx, r, toBuild, prior)
 		if err != nil {
@@ -54,7 +54,7 @@ type health struct {
 }
 
 // It writes lint.log for the user if the hook only prints, or logs elsewhere.
-func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
+func (l *Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		dir := r.Tree.Dir()
 		// The hook runs the builder's code, which must not see what the server wrote about
@@ -109,7 +109,7 @@ func readLogs(dir string, names ...string) (texts []string, err error) {
 }
 
 // The hooks of ABL's later layout log there, instead of into tests/results/ (ruling A15).
-func (l Loop) laterLogs(names ...string) (logs []string) {
+func (l *Loop) laterLogs(names ...string) (logs []string) {
 	for _, dir := range l.Logs {
 		for _, name := range names {
 			logs = append(logs, dir+"/"+name)
@@ -132,10 +132,10 @@ const (
 )
 
 // It has no secrets, and lacks the middle of a long text.
-func (l Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
+func (l *Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
 
 // most is in bytes.
-func (l Loop) shortened(most int, texts ...string) string {
+func (l *Loop) shortened(most int, texts ...string) string {
 	var parts []string
 	for _, text := range texts {
 		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

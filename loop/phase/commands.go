@@ -16,7 +16,7 @@ const maxCommand = 16 << 10
 
 // commandTool lets the verifier call commands of abl.config.sh that its walls keep from it, such as a query of the
 // database (ruling A16). They run behind walls of their own, which show nothing of src/.
-func (l Loop) commandTool(names []string, hooks Hooks) tool.Tool {
+func (l *Loop) commandTool(names []string, hooks Hooks) tool.Tool {
 	list, _ := json.Marshal(names) // strings
 	return tool.Tool{
 		RunsCommands: true,

@@ -43,7 +43,7 @@ const builtPoint = "/pre-deterministic"
 
 // A commit is made whether or not something has changed (ruling A6). Its run and attempt, from 1, identify it, so that it is
 // made only once.
-func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
+func (l *Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
 	trailers := []string{trailerRun + ": " + r.Journal.Run()}
 	if attempt > 1 {
 		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
@@ -55,7 +55,7 @@ func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attem
 }
 
 // Logs and files that are too large to be read are left out.
-func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
+func (l *Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
 	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers, MaxFile: tree.MaxRead()}
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}

@@ -8,14 +8,12 @@ import (
 	"strings"
 
 	"hone"
-	"hone/check"
 	"hone/internal/render"
-	"hone/loop"
 )
 
 // Finish records in both repositories that a phase has passed. It does nothing for
 // any other end, and may be called again.
-func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
+func (l *Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 	if end.Kind != hone.KindDone {
 		return nil
 	}
@@ -37,7 +35,7 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 
 // Summary returns how a phase ended: that it passed, or what it is stuck on
 // (ruling A11). It is empty for an end that is neither.
-func (l Loop) Summary(r *hone.Run, end hone.End) string {
+func (l *Loop) Summary(r *hone.Run, end hone.End) string {
 	if end.Kind == hone.KindDone {
 		by := ""
 		if last, ok, err := hone.Last[suiteRun](r, stepSuite); err == nil && ok && last.Absent {
@@ -67,7 +65,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		see = append(see, logName(f.Source))
 	}
 	if see == nil {
-		see = []string{"what the check printed"}
+		see = []string{"what the check reports"}
 	}
 	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(see, ", "))
 	for _, f := range contracts {
@@ -75,17 +73,6 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	}
 	for _, f := range logs {
 		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
-	}
-	found := fromSource(end.Findings, check.SourceCommand)
-	switch found = check.BlockingOf(found); len(found) {
-	case 0:
-	case 1:
-		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(loop.FindingTexts(found), 20)))
-	default:
-		fmt.Fprintf(&b, "\nthe check:\n")
-		for _, f := range found[:min(len(found), 20)] {
-			fmt.Fprintf(&b, "%s\n", render.Line(strings.SplitN(loop.FindingText(f), "\n", 2)[0]))
-		}
 	}
 	return b.String()
 }

@@ -35,7 +35,7 @@ func phaseArgs(args []string) error {
 // Split returns one run for each phase that the command line names, in their order.
 // "all" leaves out the phases that have passed. With --list it prints the
 // specifications as hone reads them, and returns no run.
-func (v *invocation) Split(ctx context.Context, in *loop.Input) (runs [][]string, err error) {
+func (l *Loop) Split(ctx context.Context, in *loop.Input) (runs [][]string, err error) {
 	if err := project(in.Root); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type specDiff struct {
 }
 
 // Files whose contents are omitted are left out, and secrets. The diff lacks the unread files.
-func (l Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
+func (l *Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
 	if !main.Found {
 		return specDiff{}
 	}

@@ -14,14 +14,14 @@ type item struct {
 }
 
 // specDirs returns the directories of specifications (rulings B12 and B14).
-func (l Loop) specDirs() []string {
-	if l.Scope == "" {
+func (l *Loop) specDirs() []string {
+	if l.Task == "" {
 		return []string{"specs"}
 	}
-	return []string{"specs", l.Scope + "/specs"}
+	return []string{"specs", l.Task + "/specs"}
 }
 
-func (l Loop) specPlaces() string {
+func (l *Loop) specPlaces() string {
 	var names []string
 	for _, dir := range l.specDirs() {
 		names = append(names, "`"+render.Path(l.Guard.Redact(dir))+"/`")
@@ -29,12 +29,12 @@ func (l Loop) specPlaces() string {
 	return strings.Join(names, " and ")
 }
 
-func (l Loop) isSpec(path string) bool {
+func (l *Loop) isSpec(path string) bool {
 	return slices.ContainsFunc(l.specDirs(), func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
 // Specifications come first. Each file has its contents, or a note why they are omitted.
-func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item, error) {
+func (l *Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item, error) {
 	read := render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
 	if err := l.checkSize(read, files); err != nil {
 		return nil, err
@@ -59,12 +59,12 @@ func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item,
 	return append(specs, rest...), nil
 }
 
-func (l Loop) within(path string) bool {
-	return l.Scope == "" || l.isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
+func (l *Loop) within(path string) bool {
+	return l.Task == "" || l.isSpec(path) || strings.HasPrefix(path, l.Task+"/")
 }
 
 // It fails, before the files are read, if they are several times larger than the model's context.
-func (l Loop) checkSize(read render.Reader, files workspace.Manifest) error {
+func (l *Loop) checkSize(read render.Reader, files workspace.Manifest) error {
 	var total int64
 	var big []item
 	for _, e := range files {

@@ -74,9 +74,9 @@ func (p prompt) files() []string {
 }
 
 // SOURCE_DIR has a file of the same path.
-func (l Loop) twins(files workspace.Manifest) (paths []string) {
+func (l *Loop) twins(files workspace.Manifest) (paths []string) {
 	for _, e := range files {
-		if _, both := files.Entry(l.Scope + "/" + e.Path); both && !l.within(e.Path) {
+		if _, both := files.Entry(l.Task + "/" + e.Path); both && !l.within(e.Path) {
 			paths = append(paths, e.Path)
 		}
 	}
@@ -84,16 +84,16 @@ func (l Loop) twins(files workspace.Manifest) (paths []string) {
 }
 
 // The path means a file below SOURCE_DIR if it exists only there (ruling B15).
-func (l Loop) place(p prompt, written string) string {
-	below := path.Join(l.Scope, written)
-	if l.Scope == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
+func (l *Loop) place(p prompt, written string) string {
+	below := path.Join(l.Task, written)
+	if l.Task == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
 		return written
 	}
 	return below
 }
 
 // A prompt that does not fit stops the run before anything is sent.
-func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
+func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
 		return prompt{}, err
@@ -124,7 +124,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
-		if l.Scope != "" {
+		if l.Task != "" {
 			base.Outside = l.twins(files)
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
@@ -140,7 +140,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 }
 
 // It reads both at the same time, because the start of a run waits for them.
-func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
+func (l *Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var unread []string
@@ -164,7 +164,7 @@ func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace
 	return items, l.diff(main, items, unread), nil
 }
 
-func (l Loop) fullPrompt(items []item, diff specDiff) string {
+func (l *Loop) fullPrompt(items []item, diff specDiff) string {
 	var b strings.Builder
 	b.WriteString("# The specifications\n\n")
 	n := 0
@@ -270,18 +270,19 @@ func findings(prior []check.Finding, round, rounds int) string {
 	return b.String()
 }
 
-// Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
-	files, err := tree.Manifest(ctx, nil)
+// Preview returns the prompt of the first round.
+func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	l.prepare(view.Repo, view.Guard)
+	files, err := view.Tree.Manifest(ctx, nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	items, diff, err := l.inspect(ctx, tree, files)
+	items, diff, err := l.inspect(ctx, view.Tree, files)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
 	p := prompt{Base: l.fullPrompt(items, diff), Items: items}
-	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(tree.Dir(), files, items)}
+	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(view.Tree.Dir(), files, items)}
 	for _, it := range items {
 		if it.Digest != "" {
 			v.Files++
