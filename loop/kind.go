@@ -38,9 +38,6 @@ type Kind struct {
 	// Args returns what is wrong with the command's arguments; see [Kind.Accept]. Nil accepts one text if Text is set, or
 	// none.
 	Args func(args []string) error
-	// Complete returns what a shell proposes for the next argument, after args, in a
-	// directory; it only reads. Nil proposes files.
-	Complete func(dir string, args []string) []string
 	// Rewrite rewrites the arguments before flags are parsed, so that flags in the
 	// style of another program work. Nil changes nothing.
 	Rewrite func(args []string) []string

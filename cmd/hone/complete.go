@@ -204,16 +204,6 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 	return words, directive
 }
 
-// nil proposes files.
-func completeFrom(words func(dir string, args []string) []string) cobra.CompletionFunc {
-	if words == nil {
-		return nil
-	}
-	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return words(c.Flag("dir").Value.String(), args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
-}
-
 // After the beginning of a name no space follows. After a comma it proposes models that were not named before, but no agents.
 func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	at := strings.LastIndexByte(word, ',') + 1

@@ -43,7 +43,7 @@ type previewer interface {
 func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: "what " + k.Name + " would send first", Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: "what " + k.Name + " would send first", Args: argsOf(k),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},

@@ -36,7 +36,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err

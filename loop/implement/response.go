@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"reflect"
 )
 
 // response returns the raw response of a provider as one JSON object, which is what
@@ -31,9 +30,7 @@ func response(raw json.RawMessage) json.RawMessage {
 		more, _ := candidate["content"].(map[string]any)
 		maps.Copy(content, more)
 		list, _ := more["parts"].([]any)
-		for _, p := range list {
-			parts = appendPart(parts, p)
-		}
+		parts = append(parts, list...)
 	}
 	if !found {
 		return raw
@@ -46,22 +43,4 @@ func response(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return bytes.TrimSpace(b.Bytes())
-}
-
-// Texts that differ in nothing else are joined.
-func appendPart(parts []any, part any) []any {
-	next, _ := part.(map[string]any)
-	text, isText := next["text"].(string)
-	if n := len(parts); n > 0 && isText {
-		last, _ := parts[n-1].(map[string]any)
-		start, isText := last["text"].(string)
-		same := maps.Clone(next)
-		same["text"] = start
-		if isText && reflect.DeepEqual(last, same) {
-			same["text"] = start + text
-			parts[n-1] = same
-			return parts
-		}
-	}
-	return append(parts, part)
 }

@@ -30,13 +30,6 @@ var help string
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name: "phase", Help: loop.ReadHelp(help), Args: phaseArgs,
-		Complete: func(dir string, args []string) []string {
-			words := written(dir, args)
-			if len(args) == 0 && len(words) > 0 {
-				words = append(words, "all")
-			}
-			return words
-		},
 		Agents: true,
 		Programs: func(root string) ([]string, error) {
 			if _, err := os.Lstat(filepath.Join(root, HooksName)); err != nil {
@@ -272,27 +265,6 @@ func (l *Loop) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) wa
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: s.Walls(hooks), commands: s.Walls(commands), writer: s.Walls(writer), verifier: s.Walls(verifier)}
-}
-
-// written returns the numbers of the phases that have a specification and are not among
-// args, in order.
-func written(dir string, args []string) []string {
-	files, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(spec.Dir(dir))))
-	if err != nil {
-		return nil
-	}
-	var numbers []int
-	for _, f := range files {
-		if n, ok := spec.Number(f.Name()); ok && n > 0 && !slices.Contains(args, strconv.Itoa(n)) {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	var words []string
-	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
-	}
-	return words
 }
 
 // Preview returns the first prompt of a run, which the verifier gets.

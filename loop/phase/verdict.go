@@ -14,13 +14,8 @@ type failedSpec struct {
 	Text                  string // the complete entry; empty if the suite observed it
 }
 
-var (
-	// labelled matches a label with the Markdown before it: quote marks, headings, list marks, boxes and emphasis.
-	labelled = lazyregexp.New("^(?:\\s|[>#*_`•–+-]|[0-9]+[.)]\\s|\\[[ xX]?\\]\\s)*(SPEC|INPUT|OBSERVED)[*_`\\s]*[:：](.*)$")
-	// separator matches what is between entries: a rule, a heading, a fence, or nothing.
-	separator = lazyregexp.New("^\\s*(?:(?:[-*_=]\\s*){3,}|#{1,6}\\s.*|`{3,}.*|~{3,}.*)?$")
-	fence     = lazyregexp.New("^\\s*(?:`{3}|~{3})")
-)
+// labelled matches a label with the Markdown before it: quote marks, headings, list marks, boxes and emphasis.
+var labelled = lazyregexp.New("^(?:\\s|[>#*_`•–+-]|[0-9]+[.)]\\s|\\[[ xX]?\\]\\s)*(SPEC|INPUT|OBSERVED)[*_`\\s]*[:：](.*)$")
 
 // readFailed reads failed_specs.md, in which the verifier lists the contracts that failed (ruling A5): the entries in their
 // order, and for the user what is malformed, without the file's name. It never fails. A line that starts with SPEC: in capitals,
@@ -38,18 +33,16 @@ func readFailed(text string) (failures []failedSpec, warnings []string) {
 		for end < len(lines) && !isEntry(lines[end]) {
 			end++
 		}
-		for end > i+1 && separates(lines[i:end]) {
-			end--
-		}
+		entry := strings.TrimRight(strings.Join(lines[i:end], "\n"), " \t\n`~*_=-") // without a fence or a rule that ends it
 		parts, label := map[string][]string{}, ""
-		for _, one := range lines[i:end] {
+		for one := range strings.SplitSeq(entry, "\n") {
 			if found := labelled.FindStringSubmatch(one); found != nil {
 				label, one = found[1], strings.Trim(found[2], "*_` ")
 			}
 			parts[label] = append(parts[label], one)
 		}
 		part := func(label string) string { return strings.TrimSpace(strings.Join(parts[label], "\n")) }
-		failures = append(failures, failedSpec{part("SPEC"), part("INPUT"), part("OBSERVED"), strings.Join(lines[i:end], "\n")})
+		failures = append(failures, failedSpec{part("SPEC"), part("INPUT"), part("OBSERVED"), entry})
 	}
 	switch {
 	case len(failures) > 0:
@@ -68,16 +61,4 @@ func readFailed(text string) (failures []failedSpec, warnings []string) {
 func isEntry(line string) bool {
 	found := labelled.FindStringSubmatch(line)
 	return found != nil && found[1] == "SPEC"
-}
-
-// separates reports whether the last line is not of the entry: the second fence in it is.
-func separates(entry []string) bool {
-	fences := 0
-	for _, line := range entry {
-		if fence.MatchString(line) {
-			fences++
-		}
-	}
-	last := entry[len(entry)-1]
-	return separator.MatchString(last) && (fences%2 == 1 || !fence.MatchString(last) || strings.Trim(last, " \t`~") != "") && labelled.FindStringSubmatch(last) == nil
 }

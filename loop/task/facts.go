@@ -25,11 +25,8 @@ type LoopSummary struct {
 	Read     []string `json:"files_read,omitempty"`     // each file as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
 	// SinceChange is the number of the last Commands that ran after the last write or edit.
-	SinceChange int `json:"commands_since_change,omitempty"`
-	// Unchecked states that the session did not run the check, or did not run it after its
-	// last change; empty if it did, if there is no check, or if that is not known.
-	Unchecked string   `json:"unchecked,omitempty"`
-	Errors    []string `json:"errors,omitempty"`
+	SinceChange int      `json:"commands_since_change,omitempty"`
+	Errors      []string `json:"errors,omitempty"`
 	// Rejected lists calls that were not run.
 	Rejected []string `json:"rejected,omitempty"`
 }
@@ -41,30 +38,6 @@ const (
 	toolEdit  = "edit"
 	toolBash  = "bash"
 )
-
-// check is empty if the session cannot run one.
-func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
-	s := LoopSummary{Loop: loop, Ended: talk.Ended}
-	ran, changed := false, false // changed since the check ran
-	for _, c := range talk.Calls {
-		s.add(c)
-		switch {
-		case c.Refused != "":
-		case c.Name == toolBash && c.Result.Exit != nil && strings.TrimSpace(subjectOf(c.Args)) == strings.TrimSpace(check):
-			ran, changed = true, false
-		case (c.Name == toolWrite || c.Name == toolEdit) && !c.Result.Failed:
-			changed = true
-		}
-	}
-	switch {
-	case check == "":
-	case !ran:
-		s.Unchecked = "not run"
-	case changed:
-		s.Unchecked = "not run after the last change to a file"
-	}
-	return s
-}
 
 // A successful call of a tool that is not listed above adds nothing.
 func (s *LoopSummary) add(c hone.Called) {

@@ -189,9 +189,6 @@ func (s LoopSummary) did() string {
 	if len(s.Commands) > 0 {
 		parts = append(parts, "ran: "+lastOf(s.Commands))
 	}
-	if s.Unchecked != "" {
-		parts = append(parts, "check: "+s.Unchecked)
-	}
 	if len(s.Errors) > 0 {
 		parts = append(parts, "errors: "+lastOf(s.Errors))
 	}

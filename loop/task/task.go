@@ -173,11 +173,7 @@ func (l *Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []che
 			did.Pending = append(did.Pending, f.Text)
 		}
 	}
-	check := l.Check
-	if l.Walls.Absent {
-		check = ""
-	}
-	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, check); err != nil {
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk); err != nil {
 		return did, err
 	}
 	if did.Facts.missingAnswer() == "" {
@@ -191,11 +187,13 @@ func (l *Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []che
 	return did, nil
 }
 
-// check is empty if the session could not run the check.
-func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
+func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(ctx context.Context) (s LoopSummary, err error) {
-		if s = summarize(r.Round(), talk, check); role.Agent { // the facts come from the trees, not from what the agent reports
-			s = LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
+		s = LoopSummary{Loop: r.Round(), Agent: role.Agent, Ended: talk.Ended}
+		for _, c := range talk.Calls {
+			s.add(c)
+		}
+		if role.Agent { // the facts come from the trees, not from what the agent reports
 			if !talk.Reply.Finish.Normal() {
 				s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
 			}
@@ -230,7 +228,7 @@ func (l *Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed
 	if err != nil {
 		return reviewed{}, err
 	}
-	if _, err := facts(ctx, r, role, stepReviewSummary, talk, ""); err != nil {
+	if _, err := facts(ctx, r, role, stepReviewSummary, talk); err != nil {
 		return reviewed{}, err
 	}
 	said, err := readReview(ctx, r)
