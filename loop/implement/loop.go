@@ -36,9 +36,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// Rounds is the default number of rounds, as in the seed.
-const Rounds = 8
-
 // The files of a directory that is set up for the loop (ruling C10).
 const (
 	QueryName  = "query.txt"

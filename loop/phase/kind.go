@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -19,7 +20,9 @@ import (
 	"hone/internal/lazyregexp"
 	"hone/loop"
 	"hone/loop/phase/spec"
+	"hone/model"
 	"hone/sandbox"
+	"hone/tool"
 	"hone/workspace/secret"
 )
 
@@ -75,7 +78,7 @@ func project(root string) error {
 }
 
 // Resolve reads flags, environment, roles and configuration.
-func (l *Loop) Resolve(ctx context.Context, in *loop.Input) (err error) {
+func (l *Loop) Resolve(_ context.Context, in *loop.Input) (err error) {
 	if in.Preview && (len(in.Args) > 1 || in.Args[0] == allPhases) {
 		return loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
 	}
@@ -117,12 +120,6 @@ func (l *Loop) Resolve(ctx context.Context, in *loop.Input) (err error) {
 	l.VerifierSystem = VerifierSystem(texts["verifier"], l.devURL(), l.VerifierModel.Agent != nil)
 	if err := l.complete(in.Root); err != nil || in.Preview {
 		return err
-	}
-	// A phase that has passed is paid for again.
-	if g, err := git.Find(in.Root); err == nil {
-		if passed, err := HasPassed(ctx, g, in.Root, l.Phase); err == nil && passed {
-			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", l.Phase))
-		}
 	}
 	first := spec.Dir(in.Root) + "/phase1.md"
 	if text, _, err := in.Tree.Read(first); err == nil {
@@ -273,4 +270,33 @@ func (l *Loop) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
 	c, err := l.prompt(view.Tree.Dir(), toWrite, 1, "", "", nil)
 	return loop.Prompt{System: l.Writer.System, Text: c.Context + "\n" + c.Instruction + "\n", Model: l.VerifierModel.Name,
 		What: "to the verifier: the instructions, the project and its contracts", Fits: l.fits(toWrite, view.Tree.Dir(), c)}, err
+}
+
+// maxCommand limits what a command's output adds to a session, in bytes.
+const maxCommand = 16 << 10
+
+// commandTool lets the verifier call commands of abl.config.sh that its walls keep from it, such as a query of the
+// database (ruling A16). They run behind walls of their own, which show nothing of src/.
+func (l *Loop) commandTool(names []string, hooks Hooks) tool.Tool {
+	list, _ := json.Marshal(names) // strings
+	return tool.Tool{
+		RunsCommands: true,
+		Spec: model.Spec{
+			Name:        "command",
+			Description: "Calls a command of the project, which runs outside of your directory: " + strings.Join(names, ", ") + ". Use it to see what requests do not show, such as stored data.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","enum":` + string(list) + `},` +
+				`"arguments":{"type":"array","items":{"type":"string"},"description":"such as a query"}},"required":["name"],"additionalProperties":false}`),
+		},
+		Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
+			var a struct {
+				Name      string
+				Arguments []string
+			}
+			if err := json.Unmarshal(in.Args, &a); err != nil || !slices.Contains(names, a.Name) {
+				return tool.Failure("name must be one of " + strings.Join(names, ", ")), nil
+			}
+			got, err := hooks.Call(ctx, a.Name, a.Arguments...)
+			return tool.Result{Text: fmt.Sprintf("exit_code: %d\n%s", got.Exit, l.shortened(maxCommand, got.Output)), Exit: &got.Exit}, err
+		},
+	}
 }

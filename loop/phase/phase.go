@@ -36,12 +36,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// The seed's numbers.
-const (
-	Rounds         = 3
-	HealthAttempts = 1
-)
-
 // Where things are in a project.
 const (
 	Src     = "src"

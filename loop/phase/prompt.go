@@ -179,20 +179,10 @@ func (l *Loop) announce(e assignment, prior []check.Finding) string {
 	case toCorrect:
 		return name + " gets the suite back:\n" + loop.FindingTexts(fromSource(prior, sourceSuite))
 	}
-	var failed []string
-	if n := len(fromSource(prior, sourceContract)); n > 0 {
-		failed = append(failed, plural(n, "contract", "contracts"))
+	if failed := check.BlockingOf(prior); len(failed) > 0 {
+		return name + " gets " + check.Tally(failed)
 	}
-	for _, f := range []struct{ source, name string }{
-		{sourceHealth, "the health check"}, {sourceServer, "the server"}, {check.SourceCommand, "the project's check"}} {
-		if check.Blocking(fromSource(prior, f.source)) {
-			failed = append(failed, f.name)
-		}
-	}
-	if len(failed) == 0 {
-		return name + " writes code"
-	}
-	return name + " gets the failures: " + strings.Join(failed, ", ")
+	return name + " writes code"
 }
 
 func (l *Loop) instruction(e assignment, round int) string {

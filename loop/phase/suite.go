@@ -106,9 +106,9 @@ func (l *Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		if !hasSuite(r) {
 			return suiteRun{Absent: true, Report: history.Report{Said: "there is no " + suitePath + ": the verifier's report alone decides"}}, nil
 		}
-		server := l.Server.Instance(ctx, r, l.Hooks, stepClear, 1)
-		defer func() { err = errors.Join(err, server.Stop()) }()
-		up, err := server.Start(ctx)
+		server := l.Server.instance(ctx, r, l.Hooks, stepClear, 1)
+		defer func() { err = errors.Join(err, server.stop()) }()
+		up, err := server.start(ctx)
 		if err != nil {
 			return run, err
 		}
@@ -119,7 +119,7 @@ func (l *Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		if run, err = l.execute(ctx, r.Tree.Dir()); err != nil {
 			return run, err
 		}
-		run.Requests = server.Requests()
+		run.Requests = int(server.requests.Load())
 		left, bad := readVerdicts(r.Tree.Dir())
 		run.Left, run.Broken = l.Guard.Redact(left), cmp.Or(run.Broken, bad)
 		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
@@ -155,10 +155,9 @@ func (l *Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (see
 			return last, nil
 		}
 		against := func(status int) suiteRun {
-			stub := l.Server.StartStub(status)
-			defer stub.Stop()
+			end := l.Server.stub(status)
 			run, failed := l.execute(ctx, r.Tree.Dir())
-			run.Requests, err = stub.Requests(), errors.Join(err, failed)
+			run.Requests, err = end(), errors.Join(err, failed)
 			return run
 		}
 		s.Unimplemented, s.Empty = against(501), against(200)

@@ -127,10 +127,10 @@ func (l *Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.F
 	if err := l.clear(ctx, r); err != nil {
 		return got, err
 	}
-	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, due)
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	server := l.Server.instance(ctx, r, l.Hooks, stepClear, due)
+	defer func() { err = errors.Join(err, server.stop()) }()
 	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (started, error) {
-		up, err := server.Start(ctx)
+		up, err := server.start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
 	})
@@ -141,7 +141,7 @@ func (l *Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.F
 	if err != nil {
 		return got, err
 	}
-	talk, err := l.talkIn(ctx, r, server.Role(l.Verifier), messages)
+	talk, err := l.talkIn(ctx, r, server.role(l.Verifier), messages)
 	if err != nil {
 		return got, err
 	}
@@ -154,7 +154,7 @@ func (l *Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.F
 		return got, nil
 	})
 	if err == nil {
-		got.unproved = l.proofGap(server.RecordedRequests(), due, talk, got)
+		got.unproved = l.proofGap(server.countRecorded(history.Reached), due, talk, got)
 	}
 	return got, err
 }

@@ -28,9 +28,6 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Rounds is the default number of rounds, as in the seed.
-const Rounds = 5
-
 // System describes its part to the model. It never changes within a run.
 //
 //go:embed prompt.md

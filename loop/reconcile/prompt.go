@@ -5,14 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"hone"
 	"hone/check"
-	"hone/internal/git"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/model"
@@ -139,29 +138,19 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
 }
 
-// It reads both at the same time, because the start of a run waits for them.
 func (l *Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var unread []string
 	for _, e := range files {
 		if l.isSpec(e.Path) && e.IsUnread() {
 			unread = append(unread, e.Path)
 		}
 	}
-	var main git.MainDiff
-	var gitErr error
-	var wait sync.WaitGroup
-	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, unread, l.specDirs()...) })
 	items, err := l.inventory(tree, files)
 	if err != nil {
-		cancel()
-	}
-	wait.Wait()
-	if err = cmp.Or(err, gitErr); err != nil {
 		return nil, specDiff{}, err
 	}
-	return items, l.diff(main, items, unread), nil
+	main, err := l.Repo.DiffMain(ctx, unread, l.specDirs()...)
+	return items, l.diff(main, items, unread), err
 }
 
 func (l *Loop) fullPrompt(items []item, diff specDiff) string {
@@ -290,4 +279,27 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 	}
 	v.Fits = l.explain(l.Editor.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, nil
+}
+
+const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR`
+
+// It has the number of files in a prompt that does not fit, and the largest of them and of the directories (ruling G10).
+func (p prompt) sizeReport() string {
+	sent, sizes := 0, map[string]int64{}
+	for _, it := range p.knownFiles() {
+		if it.Digest == "" {
+			continue
+		}
+		sent++
+		sizes[it.Path] += it.Size
+		if top, _, ok := strings.Cut(it.Path, "/"); ok {
+			sizes[top+"/"] += it.Size
+		}
+	}
+	text := fmt.Sprintf("%d files are sent in full; the largest files and directories:", sent)
+	largest := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a, b)) })
+	for _, path := range largest[:min(10, len(largest))] {
+		text += fmt.Sprintf("\n  %10d bytes  %s", sizes[path], render.Path(path))
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -66,8 +67,11 @@ func (l *Loop) Resolve(_ context.Context, in *loop.Input) (err error) {
 		return err
 	}
 	asked, err := l.task(in.Tree)
+	if wrong := (*hone.UsageError)(nil); err != nil && !errors.As(err, &wrong) {
+		err = loop.UsageOf(err, "hone init task writes an example")
+	}
 	if err != nil {
-		return loop.UsageOf(err, "hone init task writes an example")
+		return err
 	}
 	config.Check.Before(in.Values, in.Flags, asked.Check)
 	config.Judge.Before(in.Values, in.Flags, asked.Judge)

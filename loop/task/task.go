@@ -32,9 +32,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// Loops is the default number of loops, as in the seed.
-const Loops = 5
-
 // Loop is one task. Its JSON is recorded; the task file is read in each loop. The other fields are set by Build.
 type Loop struct {
 	loop.Settings
@@ -112,10 +109,10 @@ func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 func (l *Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
 	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskFile, error) {
 		t, err := l.task(r.Tree)
-		var wrong *taskError
+		var wrong *hone.UsageError
 		switch {
 		case errors.As(err, &wrong):
-			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
+			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %s; %s", wrong.Why, wrong.Next.First), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
 		case errors.Is(err, fs.ErrNotExist):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file %s no longer exists", l.File), Next: hone.Next{First: "restore it", Verb: hone.Resume}}
 		}
