@@ -39,9 +39,9 @@ type Provider struct {
 	ownAddress  bool // there is no address unless the user gives one
 	hostOnly    bool // Base contains a host; what it lacks of an address is that of Address
 
-	// meter returns the meter of a response to an agent; nil if the forwarder does
+	// reader returns the reader of a response to an agent; nil if the forwarder does
 	// not speak the wire format.
-	meter func(path string) model.Meter
+	reader func(path string) model.Reader
 }
 
 // Family is a family of a provider's models, with their limits in tokens as the
@@ -69,18 +69,18 @@ func Providers() []Provider {
 			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"gemini-", 0, 8_192}, {"", 0, 8_192}},
 			open: func(a access) (model.Model, error) {
 				return gemini.New(gemini.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
-			}, meter: gemini.NewMeter},
+			}, reader: gemini.NewReader},
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
 				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}, {"gpt-", 0, 0}},
 			About: "with a base URL any server that speaks the same\n" +
 				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
-			open: openOpenAI, meter: openai.NewMeter, keyOptional: true},
+			open: openOpenAI, reader: openai.NewReader, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
 			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
 			open: func(a access) (model.Model, error) {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
-			}, meter: anthropic.NewMeter},
+			}, reader: anthropic.NewReader},
 		{Name: "ollama", Base: "OLLAMA_HOST", Address: "http://127.0.0.1:11434/v1", open: openChat, hostOnly: true},
 		{Name: "script", Argument: "FILE", About: "replies that are written in a file, for tests and demonstrations", open: func(a access) (model.Model, error) {
 			s, err := script.New(a.name)
@@ -98,12 +98,12 @@ func Providers() []Provider {
 }
 
 func openOpenAI(a access) (model.Model, error) {
-	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: openai.Wire(a.wire), Timeouts: a.timeouts}), nil
+	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: a.wire, Timeouts: a.timeouts}), nil
 }
 
 // Some servers only know OpenAI's older wire format.
 func openChat(a access) (model.Model, error) {
-	a.wire = string(openai.Chat)
+	a.wire = openai.Chat
 	return openOpenAI(a)
 }
 

@@ -18,6 +18,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/excerpt"
 	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
@@ -364,7 +365,11 @@ func (s *Session) changedIgnored() []string {
 
 // It is best effort: a repository that cannot be read has no lines.
 func (s *Session) lost() []string {
-	start, _ := s.run.Past().First().Payload.(hone.Start)
+	first := s.run.Past().First()
+	if top, err := git.Top(s.Dir); err != nil || gitdir.RefsUnchanged(filepath.Join(top, ".git"), first.Time) {
+		return nil
+	}
+	start, _ := first.Payload.(hone.Start)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	repo, err := git.OpenAt(s.Dir)

@@ -79,18 +79,9 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	if err := w.lockHome(ctx, create); err != nil {
 		return err
 	}
-	if n, damaged := IndexNote(w.Dir); damaged {
-		w.Notes = append(w.Notes, n)
-	}
 	w.endEarlier()
 	w.Tree, err = OpenTree(w.Dir)
 	return err
-}
-
-// IndexNote tells the user that git's index in a directory is damaged, such as by a command, and what repairs it.
-func IndexNote(dir string) (n hone.Notice, damaged bool) {
-	remedy := git.IndexRemedy(dir)
-	return hone.Notice{Text: "git's index is damaged, so hone lists the files of the last commit", Next: hone.Next{First: "type " + remedy}}, remedy != ""
 }
 
 // The earlier process has ended, because this one has the lock. All processes are searched only if it died: one that unlocks

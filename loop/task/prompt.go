@@ -83,9 +83,11 @@ func (l *Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pr
 		if s.Prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		if s.Files, err = loop.FilesText(ctx, r.Tree, l.Guard, Own); err != nil {
+		tree, err := r.Manifest(ctx)
+		if err != nil {
 			return composed{}, err
 		}
+		s.Files = loop.FilesText(tree, l.Guard, Own)
 		if s.Last, err = r.LastSession(l.Executor); err != nil {
 			return composed{}, err
 		}
@@ -272,11 +274,14 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (p loop.Prompt, err 
 	if err != nil {
 		return p, err
 	}
-	files, err := loop.FilesText(ctx, view.Tree, l.Guard, Own)
+	files, err := view.Tree.Manifest(ctx, nil)
 	if err != nil {
 		return p, err
 	}
-	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: files})
+	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own)})
+	if err != nil {
+		return p, err
+	}
 	p = loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text.Text)), What: "the task and the instructions"}
 	if l.Check != "" {
 		p.What += "; a run adds what the check reports"

@@ -10,9 +10,6 @@
 // files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
 // none of them. The walls around commands limit what these do to the
 // tree.
-//
-// The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
-// from the run's events.
 package task
 
 import (
