@@ -1,11 +1,12 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"os"
 	"slices"
 	"strings"
 
@@ -53,14 +54,17 @@ type health struct {
 	history.Report
 }
 
-// It writes lint.log for the user if the hook only prints, or logs elsewhere.
+// It writes lint.log for the user if the hook only prints, or logs elsewhere, as the hooks of ABL's later layout (ruling A15).
 func (l *Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		dir := r.Tree.Dir()
+		logs, stale := []string{lintLog}, []string{devLog}
+		for _, other := range l.Logs {
+			logs, stale = append(logs, other+"/lint.log", other+"/health.log"), append(stale, other+"/dev.log")
+		}
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
-		later := l.laterLogs("lint.log", "health.log")
-		for _, name := range slices.Concat([]string{lintLog, devLog}, later, l.laterLogs(path.Base(devLog))) {
+		for _, name := range append(stale, logs...) {
 			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
@@ -72,50 +76,29 @@ func (l *Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
-		own, err := readLogs(dir, lintLog)
-		elsewhere, laterErr := readLogs(dir, later...)
-		written := append(own, elsewhere...)
-		if err = errors.Join(err, laterErr); err == nil && own == nil {
-			if err := artifact.Write(dir, lintLog, strings.NewReader(strings.Join(append(elsewhere, said.Output), ""))); err != nil {
-				return health{}, noLog(err.Error())
+		var written []string
+		for _, name := range logs {
+			text, err := artifact.Read(dir, name, maxLog)
+			switch {
+			case err == nil:
+				written = append(written, string(text))
+			case !errors.Is(err, fs.ErrNotExist):
+				written = append(written, "("+err.Error()+")")
 			}
 		}
-		if err != nil {
-			written = append(written, "("+err.Error()+")")
+		written = append(written, said.Output)
+		if _, err := os.Lstat(filepathIn(r, lintLog)); errors.Is(err, fs.ErrNotExist) {
+			if err := artifact.Write(dir, lintLog, strings.NewReader(strings.Join(written, ""))); err != nil {
+				return health{}, noLog(err.Error())
+			}
 		}
 		h := health{Healthy: said.Exit == 0, Report: history.Report{Said: "passed"}}
 		if !h.Healthy {
 			h.Said = "failed, see " + lintLog
-			h.Log = l.readable(append(written, said.Output)...)
-			if h.Log == "" {
-				h.Log = fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit)
-			}
+			h.Log = cmp.Or(l.readable(written...), fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit))
 		}
 		return h, nil
 	})
-}
-
-func readLogs(dir string, names ...string) (texts []string, err error) {
-	for _, name := range names {
-		text, err := artifact.Read(dir, name, maxLog)
-		switch {
-		case err == nil:
-			texts = append(texts, string(text))
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		}
-	}
-	return texts, nil
-}
-
-// The hooks of ABL's later layout log there, instead of into tests/results/ (ruling A15).
-func (l *Loop) laterLogs(names ...string) (logs []string) {
-	for _, dir := range l.Logs {
-		for _, name := range names {
-			logs = append(logs, dir+"/"+name)
-		}
-	}
-	return logs
 }
 
 // The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
