@@ -120,7 +120,13 @@ func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 	if !ok {
 		return l.unusableFindings(ctx, r, got, refusals(vs, p.listed))
 	}
-	return nil, record(ctx, r, exchangeOf(said, vs))
+	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
+	for _, v := range vs {
+		if v.Ruling == workspace.Allow && !v.Before.Exists() {
+			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
+		}
+	}
+	return nil, record(ctx, r, e)
 }
 
 func record(ctx context.Context, r *hone.Run, e exchange) error {

@@ -209,16 +209,6 @@ type exchange struct {
 	Created []string `json:"created,omitempty"` // the files that the reply created
 }
 
-func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
-	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
-	for _, v := range vs {
-		if v.Ruling == workspace.Allow && !v.Before.Exists() {
-			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
-		}
-	}
-	return e
-}
-
 // It is the fixed sentence, the reply, an unusable one as it was, and what came of it (ruling C1).
 func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 	lead := laterLead

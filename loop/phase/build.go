@@ -30,7 +30,7 @@ func (l *Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (u
 			}
 			return unhealthy, err
 		}
-		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d", r.Round())+builtPoint, attempt); err != nil {
+		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
 			return nil, err
 		}
 		h, err := l.health(ctx, r)

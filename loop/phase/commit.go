@@ -29,19 +29,6 @@ const (
 	trailerSpecs   = "Hone-Specs"
 )
 
-type committed struct {
-	Repo    string `json:"repo"` // "src" or "tests"
-	Subject string `json:"subject"`
-	ID      string `json:"id"`
-	history.Report
-}
-
-// stepCommit is the step that makes a commit.
-const stepCommit = "commit"
-
-// builtPoint is the subject's end in the commit after a builder's session.
-const builtPoint = "/pre-deterministic"
-
 // A commit is made whether or not something has changed (ruling A6). Its run and attempt, from 1, identify it, so that it is
 // made only once.
 func (l *Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
@@ -49,14 +36,14 @@ func (l *Loop) commit(ctx context.Context, r *hone.Run, repo, point string, atte
 	if attempt > 1 {
 		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
 	}
-	_, err := hone.Step(ctx, r, stepCommit, []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
+	_, err := hone.Step(ctx, r, "commit", []any{repo, point, attempt}, func(ctx context.Context) (history.Report, error) {
 		return l.commitIn(ctx, r.Tree, repo, point, trailers)
 	})
 	return err
 }
 
 // Logs and files that are too large to be read are left out.
-func (l *Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
+func (l *Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (history.Report, error) {
 	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers, MaxFile: tree.MaxRead()}
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}
@@ -65,17 +52,17 @@ func (l *Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point s
 	// directory.
 	at, err := l.Git.Init(ctx, filepath.Join(tree.Dir(), repo))
 	if err != nil {
-		return committed{}, err
+		return history.Report{}, err
 	}
 	made, err := at.Commit(ctx, c)
 	if err != nil {
-		return committed{}, err
+		return history.Report{}, err
 	}
 	said := fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)
 	if len(made.TooLarge) > 0 {
 		said += fmt.Sprintf("; without files larger than %s: %s", render.Bytes(c.MaxFile), render.Names(made.TooLarge))
 	}
-	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Report: history.Report{Said: said}}, nil
+	return history.Report{Said: said}, nil
 }
 
 // passedPoint is the subject's end in the commit that records a passed phase.

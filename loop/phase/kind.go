@@ -327,12 +327,17 @@ func (l *Loop) Split(ctx context.Context, in *loop.Input) (runs [][]string, err 
 	if err := project(in.Root); err != nil {
 		return nil, err
 	}
-	all := in.Args[0] == allPhases
-	numbers := numbersOf(in.Args)
+	var numbers []int
+	for _, arg := range in.Args {
+		n, _ := strconv.Atoi(arg) // "all" is 0
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
 	if config.List.Given(in.Flags) {
 		return nil, wrongSpecs(list(in, numbers[len(numbers)-1]))
 	}
-	if all {
+	if in.Args[0] == allPhases {
 		numbers, err = notPassed(ctx, in)
 	}
 	for _, n := range numbers {
@@ -356,17 +361,6 @@ func wrongSpecs(err error) error {
 		return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
 	}
 	return loop.Usage(wrong.Why, "hone init phase writes an example")
-}
-
-// "all" is 0.
-func numbersOf(args []string) []int {
-	var numbers []int
-	for _, arg := range args {
-		n, _ := strconv.Atoi(arg)
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
 }
 
 func notPassed(ctx context.Context, in *loop.Input) (numbers []int, err error) {

@@ -72,16 +72,6 @@ func (p prompt) files() []string {
 	return paths
 }
 
-// SOURCE_DIR has a file of the same path.
-func (l *Loop) twins(files workspace.Manifest) (paths []string) {
-	for _, e := range files {
-		if _, both := files.Entry(l.Task + "/" + e.Path); both && !l.within(e.Path) {
-			paths = append(paths, e.Path)
-		}
-	}
-	return paths
-}
-
 // The path means a file below SOURCE_DIR if it exists only there (ruling B15).
 func (l *Loop) place(p prompt, written string) string {
 	below := path.Join(l.Task, written)
@@ -114,7 +104,7 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 			}
 		}
 		if !anew {
-			base.Anew, base.Warnings = false, nil
+			base.Anew, base.Warnings, base.Outside = false, nil, nil
 			base.Since, base.Now, anew = changesSince(base, items, diff)
 		}
 		if anew {
@@ -123,8 +113,10 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
-		if l.Task != "" {
-			base.Outside = l.twins(files)
+		for _, e := range files {
+			if _, below := files.Entry(l.Task + "/" + e.Path); l.Task != "" && below && !l.within(e.Path) {
+				base.Outside = append(base.Outside, e.Path)
+			}
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil

@@ -24,6 +24,7 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/loop"
+	"hone/model"
 	"hone/tool"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -119,7 +120,7 @@ func (l *Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
 
 func (l *Loop) task(tree *workspace.Tree) (taskFile, error) {
 	if l.File == "" {
-		return plainTask(l.Text), nil
+		return taskFile{Turns: []turn{{model.User, l.Text}}}, nil
 	}
 	return loadTask(tree, l.File)
 }

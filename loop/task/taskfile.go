@@ -44,9 +44,6 @@ type turn struct {
 	Text string     `json:"text"`
 }
 
-// plainTask returns the task of a text without a file.
-func plainTask(text string) taskFile { return taskFile{Turns: []turn{{model.User, text}}} }
-
 // Size returns the length of the turns' texts in bytes.
 func (t taskFile) Size() int {
 	n := 0
