@@ -19,6 +19,7 @@ import (
 	"hone/model/openai"
 	"hone/model/script"
 	"hone/model/texttools"
+	"hone/sandbox/wall"
 )
 
 // Provider is a way to reach models. An entry in [Providers] is all that hone
@@ -239,15 +240,26 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 		return nil, err
 	}
 	if m.KeyCommand != "" {
-		return h.withKeyCommand(m.KeyCommand, func(key string) (model.Model, error) {
+		keyed := &keyedModel{keySource: h.keys, line: m.KeyCommand, environ: h.environ(), open: func(key string) (model.Model, error) {
 			a.key, a.variable = key, config.KeyCommand.Key
 			return p.open(a)
-		})
+		}}
+		if h.keys == nil {
+			keyed.keySource = &keySource{wall.None{}, ".", func(string) {}}
+		}
+		if _, err := keyed.open("no key yet"); err != nil {
+			return nil, err
+		}
+		return keyed, nil
 	}
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
-		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			Next: h.afterNoKey(p)}}
+		next := hone.Next{First: fmt.Sprintf("export %s=…", p.Keys[0])}
+		if other, err := defaultModel(h.getenv); err == nil {
+			or := useModel(other)
+			or.Remark, next.Or = "whose key is set", &or
+		}
+		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")), Next: next}}
 	}
 	return p.open(a)
 }
@@ -266,28 +278,6 @@ func (h Host) Prober(m loop.Model) (Prober, error) {
 	}
 	p, _ := opened.(Prober)
 	return p, nil
-}
-
-func (h Host) afterNoKey(p Provider) hone.Next {
-	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
-		variable, value, _ := strings.Cut(entry, "=")
-		if value != "" && p.resembles(variable) {
-			return hone.Next{First: fmt.Sprintf("hone does not read %[2]s: export %[1]s=\"$%[2]s\"", p.Keys[0], variable)}
-		}
-	}
-	next := hone.Next{First: fmt.Sprintf("export %s=…", p.Keys[0])}
-	if other, err := defaultModel(h.getenv); err == nil {
-		or := useModel(other)
-		or.Remark, next.Or = "whose key is set", &or
-	}
-	return next
-}
-
-// OPENAI_KEY resembles OPENAI_API_KEY.
-func (p Provider) resembles(variable string) bool {
-	brand, _, _ := strings.Cut(p.Keys[0], "_")
-	return strings.HasPrefix(variable, brand+"_") && (strings.HasSuffix(variable, "KEY") || strings.HasSuffix(variable, "TOKEN")) &&
-		!slices.Contains(KeyVariables(), variable)
 }
 
 // Empty means the provider's own.

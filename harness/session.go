@@ -340,7 +340,12 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before, s.run.OnRound, s.run.Ignored, s.run.Lost = s.lastManifest(), s.beforeRound, s.changedIgnored, s.lost
+		last := s.journal.Run()
+		if s.fresh {
+			last = s.LastRun()
+		}
+		s.run.Before = func() workspace.Manifest { return history.LastManifest(s.Home, last) }
+		s.run.OnRound, s.run.Ignored, s.run.Lost = s.beforeRound, s.changedIgnored, s.lost
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
@@ -399,14 +404,6 @@ func (s *Session) Build() (loop.Built, error) {
 		err = errors.Join(err, discardErr)
 	}
 	return loop.Built{}, err
-}
-
-func (s *Session) lastManifest() func() workspace.Manifest {
-	run := s.journal.Run()
-	if s.fresh {
-		run = s.LastRun()
-	}
-	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
 
 // Begin records in the lock which run this process works on, and in the journal
