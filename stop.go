@@ -184,7 +184,7 @@ func (r *Run) conclude(s *State, earlier []State, done bool, short *Stop) error 
 			next.Flags = slices.Concat(next.Flags, missing)
 		}
 		halt(s, KindBudget, why, next)
-	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
+	case done && (r.Check != nil || r.Trust.Passed != "" || !declined || r.Past().Round(s.Round).Edited): // without a check an applied round is the end (ruling B8)
 		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy()
 	case r.unconfirmedStop(s):
 	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:

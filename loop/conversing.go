@@ -1,17 +1,22 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/term"
 
 	"hone"
 	"hone/check"
 	"hone/internal/artifact"
+	"hone/internal/config"
+	"hone/internal/excerpt"
 	"hone/internal/render"
 	"hone/workspace/secret"
 )
@@ -85,4 +90,86 @@ func (in *Input) Text() (string, error) {
 		return "", Usage("- reads the text from standard input, which is empty", hint)
 	}
 	return new(secret.Guard).Redact(string(text)), nil
+}
+
+// maxReported is how much of the file of --findings is kept beside the findings, in bytes.
+const maxReported = 256 << 10
+
+// Reported returns what a check found elsewhere, of the file that the user named; nil if there is none. It depends on the
+// resolved settings.
+func (in *Input) Reported(ctx context.Context) (*hone.Reported, error) {
+	name := config.Findings.In(in.Values)
+	read := func() ([]byte, error) { return artifact.Input(name) }
+	switch {
+	case name == "":
+		return nil, nil
+	case name == "-" && len(in.Args) > 0 && in.Args[0] == "-":
+		return nil, Usage("the advice and --findings cannot both be standard input", "give --findings the name of a file")
+	case name == "-":
+		name, read = "standard input", func() ([]byte, error) { return artifact.InputFrom(in.In, "standard input") }
+	}
+	b, err := read()
+	if err != nil {
+		return nil, UsageOf(fmt.Errorf("--findings: %w", err), "name the log or the report of a check")
+	}
+	guard, err := in.Guard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text := guard.Redact(string(b))
+	found := &hone.Reported{Name: name, Findings: in.ReadFindings(text), Text: excerpt.Middle(excerpt.Output([]byte(text)), maxReported)}
+	if !check.Blocking(found.Findings) {
+		return nil, Usage("hone finds no findings in "+name,
+			`name its format, such as --check-format "%f:%l: %m"; or leave out --findings, and hone runs the check`)
+	}
+	return found, nil
+}
+
+// CheckLine returns a usage error for a check that would run nothing, and so always pass:
+// one that has only blanks and comments; and for one that contains a secret, which models and
+// receipts would get (ruling G8). An empty line is no check, and no error.
+func CheckLine(line string) error {
+	if line == "" {
+		return nil
+	}
+	if new(secret.Guard).Redact(line) != line {
+		return Usage("the check contains a secret, which a model and the records of the run would get", "put it into a variable, write that in the check, and let commands have it with env in [check]")
+	}
+	for one := range strings.Lines(line) {
+		if one = strings.TrimSpace(one); one != "" && !strings.HasPrefix(one, "#") {
+			return nil
+		}
+	}
+	return Usage("the check has only blanks and comments, so it would always pass", `write a command, such as --check "make test"; a variable in it may be empty`)
+}
+
+// CheckOfCopies returns a usage error for a check that names a directory by its absolute path
+// although it runs in copies of it, which whose says. to is the directory's relative path.
+func CheckOfCopies(line, dir, to, whose string) error {
+	if !NamesDir(line, dir) {
+		return nil
+	}
+	return Usage("the check names "+dir+" by its absolute path, so it would judge that directory and not the "+whose+", which are in copies",
+		"write its paths relative to the directory: "+strings.ReplaceAll(line, dir, to))
+}
+
+// NamesDir reports whether a command line names a directory, or something in it, by its
+// absolute path. In a copy of the directory it would still mean the original.
+func NamesDir(line, dir string) bool {
+	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) {
+		return false
+	}
+	for {
+		_, rest, found := strings.Cut(line, dir)
+		if !found {
+			return false
+		}
+		next := strings.IndexFunc(rest, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@", r)
+		})
+		if next == 0 || rest == "" {
+			return true
+		}
+		line = rest
+	}
 }

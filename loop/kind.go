@@ -38,9 +38,6 @@ type Kind struct {
 	// Args returns what is wrong with the command's arguments; see [Kind.Accept]. Nil accepts one text if Text is set, or
 	// none.
 	Args func(args []string) error
-	// Complete returns what a shell proposes for the next argument, after args, in a
-	// directory; it only reads. Nil proposes files.
-	Complete func(dir string, args []string) []string
 	// Rewrite rewrites the arguments before flags are parsed, so that flags in the
 	// style of another program work. Nil changes nothing.
 	Rewrite func(args []string) []string
@@ -111,7 +108,7 @@ type Loop interface {
 	// Resolve sets the settings from flags, environment, configuration and defaults, and returns
 	// why a run cannot start with them; of a preview ([Input.Preview]) only why there is no prompt. It
 	// must not write or send anything.
-	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
+	Resolve(ctx context.Context, in *Input) error
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel
@@ -216,9 +213,6 @@ func (in *Input) Limits() hone.Limits { return LimitsOf(in.Values) }
 
 // Previewer is implemented by a Loop that can show its first prompt.
 type Previewer interface {
-	// PreviewFlags adds the flags of "hone prompt NAME", which are those that change
-	// the prompt. The method of Settings adds none.
-	PreviewFlags(fs *pflag.FlagSet)
 	// Preview composes the prompt. It must not run, send or write anything.
 	Preview(ctx context.Context, v View) (Prompt, error)
 }

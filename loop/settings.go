@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"hone"
 	"hone/check/judge"
 	"hone/internal/config"
@@ -83,13 +81,10 @@ func (s Settings) Judges(dir string, found workspace.Manifest) func(path string)
 	return func(path string) bool { return protected.Has(path) || judging.Has(path) }
 }
 
-// PreviewFlags adds none.
-func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
-
 // Resolve sets the shared settings.
-func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
+func (s *Settings) Resolve(_ context.Context, in *Input) (err error) {
 	*s, err = in.Settings()
-	return in.Limits(), err
+	return err
 }
 
 // Models returns the settings' model.

@@ -241,6 +241,11 @@ func flagError(c *cobra.Command, err error) error {
 		return err
 	}
 	f := bad.GetFlag()
+	name := "--" + f.Name
+	if _, also, ok := strings.Cut(f.Usage, "; also "); ok { // the names in another program, one of which the user may have typed
+		also, _, _ = strings.Cut(also, " (")
+		name += " (" + also + ")"
+	}
 	_, notInt := strconv.Atoi(bad.GetValue())
 	switch kind := f.Value.Type(); {
 	case kind == "duration" && notInt == nil:
@@ -248,9 +253,9 @@ func flagError(c *cobra.Command, err error) error {
 	case kind == "duration":
 		return failure.Usage(fmt.Sprintf("--%s %s is not a duration", f.Name, bad.GetValue()), config.DurationHint)
 	case errors.Is(err, strconv.ErrRange):
-		return failure.Usage(fmt.Sprintf("--%s %s is too large", f.Name, bad.GetValue()), helpFor(c))
+		return failure.Usage(fmt.Sprintf("%s %s is too large", name, bad.GetValue()), helpFor(c))
 	case strings.HasPrefix(kind, "int"):
-		return failure.Usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
+		return failure.Usage(fmt.Sprintf("%s %s is not a whole number", name, bad.GetValue()), helpFor(c))
 	case kind == "float64":
 		return failure.Usage(fmt.Sprintf("--%s %s is not a number", f.Name, bad.GetValue()), fmt.Sprintf("--%s 2.50", f.Name))
 	}

@@ -86,9 +86,10 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 			config.Model.Set(in.Flags, name)
 			in.Values = in.File.For(in.Kind.Name, a.env, in.Flags)
 		}
-		if limits, err = l.Resolve(ctx, in); err != nil {
+		if err = l.Resolve(ctx, in); err != nil {
 			return limits, err
 		}
+		limits = in.Limits()
 		var asked []loop.Model
 		for _, m := range l.Models() {
 			asked = append(asked, *m.Model)

@@ -147,16 +147,6 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	return words, directive
 }
 
-// nil proposes files.
-func completeFrom(words func(dir string, args []string) []string) cobra.CompletionFunc {
-	if words == nil {
-		return nil
-	}
-	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return words(c.Flag("dir").Value.String(), args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
-}
-
 // After the beginning of a name no space follows. After a comma it proposes fallbacks.
 func completeModel(_ *cobra.Command, _ []string, typed string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp

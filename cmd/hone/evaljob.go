@@ -132,7 +132,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 			return err
 		}
 		defer in.Tree.Close()
-		limits, err := l.Resolve(ctx, in)
+		err = l.Resolve(ctx, in)
 		if err == nil {
 			n, err = a.startNeeds(in.Root, in.File, in.Flags, k)
 		}
@@ -145,7 +145,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		if err := loop.CheckOfCopies(l.Shared().Check, job.Base.Origin, ".", "tries"); err != nil {
 			return err
 		}
-		job.Limits = group.LimitsOf(limits)
+		job.Limits = group.LimitsOf(in.Limits())
 		job.JudgeWall = []string{"--sandbox", string(l.Shared().Walls.Wall)} // the network stays off
 		if l.Shared().Walls.Absent {
 			job.JudgeWall[1] = string(sandbox.NoWall)

@@ -43,7 +43,7 @@ type previewer interface {
 func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: "what " + k.Name + " would send first", Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: "what " + k.Name + " would send first", Args: argsOf(k),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},
@@ -52,7 +52,6 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	f.Values = config.Values{}
 	config.AddFlags(c.Flags(), f.Values, k.Name, "prompt")
 	c.Flags().BoolVar(&f.output.json, "json", false, "print the request as one JSON object")
-	l.PreviewFlags(c.Flags())
 	return c
 }
 
@@ -64,17 +63,17 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	}
 	defer in.Tree.Close()
 	in.Preview = true
-	limits, err := l.Resolve(ctx, in)
+	err = l.Resolve(ctx, in)
 	unnamed := errors.Is(err, harness.ErrNoModel)
 	if unnamed {
 		config.Model.Set(in.Flags, "script/none")
 		config.Model.Set(in.Values, "script/none")
-		limits, err = l.Resolve(ctx, in)
+		err = l.Resolve(ctx, in)
 	}
 	if err != nil {
 		return err
 	}
-	view := loop.View{Limits: limits}
+	view := loop.View{Limits: in.Limits()}
 	if view.Guard, err = in.Guard(ctx); err != nil {
 		return err
 	}

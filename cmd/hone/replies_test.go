@@ -15,6 +15,7 @@ import (
 	"hone/check"
 	"hone/internal/crashtest"
 	"hone/internal/git"
+	"hone/loop"
 	"hone/loop/implement"
 	"hone/loop/reconcile"
 	"hone/model"
@@ -205,7 +206,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 }
 
 func implementRound(role hone.Role, r *hone.Run) hone.Round {
-	l := implement.Loop{Coder: role, Query: "Fix add."}
+	l := implement.Loop{Coder: role, Settings: loop.Settings{Task: "Fix add."}}
 	r.Rules = l.Rules()
 	return l.Round
 }

@@ -36,7 +36,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err
@@ -86,11 +86,11 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 // All settings are resolved before anything is written.
 func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *group.Amount) error {
 	a.offerCheck(ctx, k, in)
-	limits, err := l.Resolve(ctx, in)
-	if err != nil {
+	if err := l.Resolve(ctx, in); err != nil {
 		return err
 	}
-	if limits, err = remaining(limits, *spent); err != nil {
+	limits, err := remaining(in.Limits(), *spent)
+	if err != nil {
 		return err
 	}
 	if err := a.host().NoKey(k, l); err != nil {

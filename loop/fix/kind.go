@@ -42,19 +42,19 @@ func newInvocation() *invocation {
 }
 
 // Resolve reads flags and configuration. It requires a check.
-func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (err error) {
 	switch {
 	case config.Check.In(in.Values) == "":
-		return l, loop.Usage("there is no check, so nothing says what to fix",
+		return loop.Usage("there is no check, so nothing says what to fix",
 			`hone fix --check "make test", or set "command" in the [check] section of .config/hone.toml`)
 	case config.OnlyNew.In(in.Values) && config.Findings.In(in.Values) == "":
-		return l, loop.Usage("--only-new leaves nothing to fix: at the start, nothing that the check finds is new",
+		return loop.Usage("--only-new leaves nothing to fix: at the start, nothing that the check finds is new",
 			`name what is new with --findings FILE; or for work that must add nothing: hone task "what is to be done" --only-new`)
 	}
 	if err = v.Use(in); err == nil {
 		v.Reported, err = in.Reported(ctx)
 	}
-	return in.Limits(), err
+	return err
 }
 
 func prompt(s *loop.Settings) string {

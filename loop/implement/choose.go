@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/block"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/internal/reply"
 	"hone/model"
@@ -36,19 +37,20 @@ get them, and answer again. An existing file can only be changed after you got i
 //go:embed choose.md
 var pickSystem string
 
-func (l Loop) picker() hone.Role {
+func (l *Loop) picker() hone.Role {
 	picker := l.Coder
 	picker.System = pickSystem
 	return picker
 }
 
 // It reads no more than it must.
-func (l Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
-	left := 4 * l.SelectAbove
+func (l *Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
+	above := config.SelectAbove.In(l.Values) // 0 sends all
+	left := 4 * above
 	for _, e := range files {
 		text, _ := rollup(read, workspace.Manifest{e})
 		if left -= int64(len(text)); left < 0 {
-			return l.SelectAbove > 0
+			return above > 0
 		}
 	}
 	return false
@@ -116,14 +118,14 @@ func readPick(text string) (names []string, ok bool) {
 
 // It sends the prompt until the reply is something else than a request for files. The returned prompt has these files. If the
 // model must choose before anything else, and the choice cannot be read, all files are added.
-func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Reply, error) {
+func (l *Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Reply, error) {
 	for n := 1; ; n++ {
 		role, sent, name := l.Coder, p, "query"
 		if p.Choose {
 			role, name = l.picker(), "select"
 			sent.before, sent.Added = p.parts(), pickClosing
 		}
-		query := loggedQuery(r, role, sent)
+		query := withNewline(role.System) + "\n" + sent.text() // all that is sent, in order (ruling C9)
 		if err := l.log(ctx, r, name+".txt", query); err != nil {
 			return p, model.Reply{}, err
 		}
@@ -161,7 +163,7 @@ func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Rep
 }
 
 // The model asked for the named files. With nil, or if the first choice names no file at all, all files are added.
-func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (prompt, error) {
+func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (prompt, error) {
 	next, err := hone.Step(ctx, r, "compose", names, func(ctx context.Context) (prompt, error) {
 		files, err := r.Manifest(ctx)
 		if err != nil {
@@ -212,7 +214,7 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 	if err != nil {
 		return p, err
 	}
-	next.before, next.repeated, next.seen, next.listed, next.asked = p.parts(), p.repeated, p.seen, p.listed, p.asked+1
+	next.before, next.seen, next.listed, next.asked = p.parts(), p.seen, p.listed, p.asked+1
 	next.rounds, next.history = p.rounds, p.history
 	if p.rounds > 0 {
 		next.history += len(next.Added)

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"hone"
+	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/journal"
+	"hone/loop"
 	"hone/loop/implement"
 	"hone/model"
 )
@@ -42,7 +44,7 @@ func TestCrashWhileChoosing(t *testing.T) {
 		answer("^^^a\ndone\n^^^end\n"),
 	})
 	scene.Play = func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
-		end := process{loop: implement.Loop{SelectAbove: 1}, model: m, rounds: 8, observe: o}.live(t, dir)
+		end := process{loop: implement.Loop{Settings: loop.Settings{Values: config.Values{config.SelectAbove.Name: int64(1)}}}, model: m, rounds: 8, observe: o}.live(t, dir)
 		timeless(t, dir)
 		return end
 	}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hone"
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/config"
@@ -43,52 +42,43 @@ func Kind() loop.Kind {
 			}
 			return []string{BuildName}, nil
 		},
-		New:      func() loop.Loop { return &invocation{} },
+		New:      func() loop.Loop { return &Loop{} },
 		Starters: starterFiles,
 	}
 }
 
-// invocation is one implementation with all its settings resolved. The code base is
-// read in the first round.
-type invocation struct {
-	loop.Settings
-	System   string `json:"system"`
-	HasBuild bool   `json:"build"` // build.sh exists
-	Choose   bool   `json:"choose,omitempty"`
-}
-
 // Own reports whether a file is one of the loop's logs.
-func (v *invocation) Own(string) func(string) bool { return Own }
+func (l *Loop) Own(string) func(string) bool { return Own }
 
 // Resolve reads flags, environment, the directory's files and the configuration.
-func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (l *Loop) Resolve(ctx context.Context, in *loop.Input) (err error) {
 	query, err := readQuery(in)
 	if err != nil {
-		return l, err
+		return err
 	}
-	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
-		return l, err
+	if l.System, _, err = readInput(in.Tree, SystemName); err != nil {
+		return err
 	}
-	v.System = cmp.Or(v.System, System)
-	if _, v.HasBuild, err = readInput(in.Tree, BuildName); err != nil {
-		return l, err
+	l.System = cmp.Or(l.System, System)
+	if _, l.HasBuild, err = readInput(in.Tree, BuildName); err != nil {
+		return err
 	}
-	if v.Choose, err = chooses(ctx, in); err != nil {
-		return l, err
+	if l.Choose, err = chooses(ctx, in); err != nil {
+		return err
 	}
-	v.Settings, err = in.Settings()
-	v.Task = query
-	if v.System == System && v.Check != "" {
-		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
+	l.Settings, err = in.Settings()
+	l.Task = query
+	if l.System == System && l.Check != "" {
+		l.System += "\n# The user's check\n\n" + render.Line(l.Check) + "\n"
 	}
 	switch {
 	case err != nil || in.Preview:
-		return in.Limits(), err
-	case !v.HasBuild && v.Check == "":
-		return in.Limits(), loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
+		return err
+	case !l.HasBuild && l.Check == "":
+		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
-	return in.Limits(), loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
+	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
 
 // It refuses a flag that names no file.
@@ -173,48 +163,43 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 }
 
 // Build puts loop and checks together.
-func (v *invocation) Build(s loop.Session) (loop.Built, error) {
-	l := v.loop(s.Guard())
+func (l *Loop) Build(s loop.Session) (loop.Built, error) {
+	l.prepare(s.Guard())
 	if !s.Replayed() {
 		l.Say = s.IO().Say
 	}
 	r := s.NewRun(l.Rules())
 	r.Words = words
-	if err := s.SetModel(&l.Coder, &v.Model, nil); err != nil {
+	if err := s.SetModel(&l.Coder, &l.Model, nil); err != nil {
 		return loop.Built{}, err
 	}
 	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
-		build := check.BuildConfig{MaxText: config.BuildOutput.In(v.Values),
-			Program: check.Program{Dir: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), Live: s.IO().CheckOutput}}
-		if config.OnlyNew.In(v.Values) {
+		build := check.BuildConfig{MaxText: config.BuildOutput.In(l.Values),
+			Program: check.Program{Dir: tree.Dir(), Timeout: config.BuildTimeout.In(l.Values), Live: s.IO().CheckOutput}}
+		if config.OnlyNew.In(l.Values) {
 			build.Reader = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
 		}
-		switch {
-		case v.HasBuild && tree == r.Tree:
-			checks = append(checks, l.Build(r, w.With(config.CheckEnv.In(v.Values)), build))
-		case v.HasBuild:
-			checks = append(checks, l.BuildUnlogged(w.With(config.CheckEnv.In(v.Values)), build))
+		if l.HasBuild {
+			logged := r
+			if tree != r.Tree {
+				logged = nil
+			}
+			checks = append(checks, l.BuildCheck(logged, w.With(config.CheckEnv.In(l.Values)), build))
 		}
 		return check.All(append(checks, s.Check(tree, w))...)
 	})
 	built := loop.Built{Run: r, Round: l.Round}
-	if v.HasBuild {
-		built.Checks = strings.TrimSuffix("./"+BuildName+", then "+v.Check, ", then ")
+	if l.HasBuild {
+		built.Checks = strings.TrimSuffix("./"+BuildName+", then "+l.Check, ", then ")
 	}
 	return built, nil
 }
 
-// The model is not set yet.
-func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Task, Guard: guard,
-		Choose: v.Choose, SelectAbove: config.SelectAbove.In(v.Values), Files: config.Files.In(v.Values), NotSent: config.NotSent.In(v.Values)}
-}
-
-// Preview returns the prompt of the first round.
-func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
-	return v.loop(view.Guard).Preview(ctx, view.Tree)
+// prepare sets the role, without its model.
+func (l *Loop) prepare(guard *secret.Guard) {
+	l.Guard, l.Coder = guard, l.Model.Role("coder", l.WithAdvice(l.System))
 }
 
 //go:embed starters

@@ -1,13 +1,16 @@
 package implement
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"reflect"
 	"strings"
 
-	"hone"
 	"hone/internal/artifact"
 )
 
@@ -44,18 +47,6 @@ func folder(dir, run string) (string, error) {
 	}
 }
 
-// It is all that is sent, in order. After the number of rounds that the seed has, it is only what the query adds to the one
-// before, because all of them together would grow with the square of the rounds (ruling C9).
-func loggedQuery(r *hone.Run, role hone.Role, p prompt) string {
-	parts := append([]string{withNewline(role.System) + "\n"}, p.parts()...)
-	if r.Round() <= Rounds {
-		return strings.Join(parts, "")
-	}
-	repeated := strings.Join(parts[:1+p.repeated], "")
-	return fmt.Sprintf("[The first %d bytes of this query are those of query-%d.txt. What follows:]\n",
-		len(repeated), r.Round()-1) + strings.Join(parts[1+p.repeated:], "")
-}
-
 // The file had the size before. What an interrupted process already appended is skipped, so that it can run twice.
 func appendOnce(dir, name, text string, before int64) error {
 	f, err := artifact.OpenAppend(dir, name)
@@ -69,4 +60,63 @@ func appendOnce(dir, name, text string, before int64) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
+}
+
+// response returns the raw response of a provider as one JSON object, which is what
+// code-commit logs. It joins the chunks of a stream of Gemini to the response that a
+// request without a stream gets, and returns everything else unchanged.
+func response(raw json.RawMessage) json.RawMessage {
+	var chunks []map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&chunks) != nil {
+		return raw
+	}
+	whole, first, content, parts := map[string]any{}, map[string]any{}, map[string]any{}, []any{}
+	found := false
+	for _, chunk := range chunks {
+		maps.Copy(whole, chunk)
+		candidates, _ := chunk["candidates"].([]any)
+		if len(candidates) == 0 {
+			continue
+		}
+		found = true
+		candidate, _ := candidates[0].(map[string]any)
+		maps.Copy(first, candidate)
+		more, _ := candidate["content"].(map[string]any)
+		maps.Copy(content, more)
+		list, _ := more["parts"].([]any)
+		for _, p := range list {
+			parts = appendPart(parts, p)
+		}
+	}
+	if !found {
+		return raw
+	}
+	content["parts"], first["content"], whole["candidates"] = parts, content, []any{first}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(whole) != nil {
+		return raw
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// Texts that differ in nothing else are joined.
+func appendPart(parts []any, part any) []any {
+	next, _ := part.(map[string]any)
+	text, isText := next["text"].(string)
+	if n := len(parts); n > 0 && isText {
+		last, _ := parts[n-1].(map[string]any)
+		start, isText := last["text"].(string)
+		same := maps.Clone(next)
+		same["text"] = start
+		if isText && reflect.DeepEqual(last, same) {
+			same["text"] = start + text
+			parts[n-1] = same
+			return parts
+		}
+	}
+	return append(parts, part)
 }

@@ -36,9 +36,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// Rounds is the default number of rounds, as in the seed.
-const Rounds = 8
-
 // The files of a directory that is set up for the loop (ruling C10).
 const (
 	QueryName  = "query.txt"
@@ -57,38 +54,38 @@ var Inputs = []string{QueryName, RollupName, KeyName, SystemName}
 //go:embed prompt.md
 var System string
 
-// Loop is one query with all its settings resolved.
+// Loop is one query, which is its Task. Its JSON is recorded; the code base is read in the first round. The other fields are
+// set by Build.
 type Loop struct {
-	// Coder is the model that answers; its System describes the syntaxes.
-	Coder hone.Role
-	// Query is what the user wants.
-	Query string
-	// SelectAbove is the number of tokens above which the model chooses the files to
-	// send; 0 means that all are sent. A codeRollup.txt is sent whole unless Choose is set.
-	SelectAbove int64
-	Choose      bool
-	// Files are patterns of the files to send; nil sends all, or lets the model choose.
-	Files []string
-	// NotSent are patterns of files that are named without their contents, and that the
-	// model cannot change.
-	NotSent []string
+	loop.Settings
+	System   string `json:"system"` // describes the syntaxes
+	HasBuild bool   `json:"build"`  // build.sh exists
+	// Choose means that a flag chooses the files to send, so that a codeRollup.txt is not sent.
+	Choose bool `json:"choose,omitempty"`
+
+	// Coder is the model that answers.
+	Coder hone.Role `json:"-"`
 	// Guard finds secrets, which hone omits from its own rollup and removes from the logs; nil omits nothing.
-	Guard *secret.Guard
+	Guard *secret.Guard `json:"-"`
 	// Say prints a model's message to the user; nil prints nothing.
-	Say func(text string)
+	Say func(text string) `json:"-"`
 }
 
+func (l *Loop) files() []string { return config.Files.In(l.Values) }
+
+func (l *Loop) notSent() []string { return config.NotSent.In(l.Values) }
+
 // Rules returns the rules by which the engine reviews changes.
-func (l Loop) Rules() workspace.Rules {
+func (l *Loop) Rules() workspace.Rules {
 	return workspace.Rules{
 		Immutable: append([]string{BuildName, OutputName, LogsName + "/**", LogsName}, Inputs...),
-		NotSent:   l.NotSent,
+		NotSent:   l.notSent(),
 		Guard:     l.Guard,
 	}
 }
 
 // Round is one round of the loop.
-func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	p, err := l.compose(ctx, r, prior)
 	if err != nil {
 		return nil, err
@@ -123,7 +120,13 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if !ok {
 		return l.unusableFindings(ctx, r, got, refusals(vs, p.listed))
 	}
-	return nil, record(ctx, r, exchangeOf(said, vs))
+	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
+	for _, v := range vs {
+		if v.Ruling == workspace.Allow && !v.Before.Exists() {
+			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
+		}
+	}
+	return nil, record(ctx, r, e)
 }
 
 func record(ctx context.Context, r *hone.Run, e exchange) error {
@@ -186,7 +189,7 @@ func refusals(verdicts []workspace.Verdict, asks bool) []string {
 }
 
 // The finding takes the place of the build's output in the log and in the next prompt (ruling C7).
-func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
+func (l *Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
 	if err := record(ctx, r, exchange{Text: excerpt.Middle(strings.TrimLeft(answer(got.Text()), "\n"), maxReply)}); err != nil {
 		return nil, err
 	}
@@ -198,7 +201,7 @@ func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply
 }
 
 // The logs get the provider's response and the text (ruling C9).
-func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.Reply) error {
+func (l *Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.Reply) error {
 	raw := cmp.Or(string(response(got.Raw)), "null")
 	if err := l.log(ctx, r, name+".json", raw+"\n"); err != nil {
 		return err
@@ -207,7 +210,7 @@ func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.
 }
 
 // It prints the messages, which are also added to their file (ruling C8), and why nothing needs to change (ruling C14).
-func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) error {
+func (l *Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) error {
 	for _, why := range said.Done {
 		if err := loop.Say(ctx, r, l.Say, why); err != nil {
 			return err
@@ -240,7 +243,7 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 	return nil
 }
 
-func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
+func (l *Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
 	at, ok, err := hone.First[string](r, stepFolder)
 	if err == nil && !ok {
 		at, err = hone.Step(ctx, r, stepFolder, nil, func(context.Context) (string, error) { return folder(r.Tree.Dir(), r.Journal.Run()) })
@@ -266,30 +269,26 @@ func logName(round int, name string) string {
 
 const stepFolder = "log folder"
 
-// Build returns the loop's check: build.sh. It logs the complete output in the round's
-// log (ruling C11).
-func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
-	c.StoreOutput = func(output io.Reader) error {
-		at, started, err := hone.First[string](r, stepFolder)
-		if err == nil && !started { // the check before the first round
-			_, err = io.Copy(io.Discard, output)
-			return err
+// BuildCheck returns the loop's check: build.sh. It logs the complete output in the round's log of a run (ruling C11), unless
+// r is nil.
+func (l *Loop) BuildCheck(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
+	c.Script, c.Redact = BuildName, l.Guard.Redact
+	if r != nil {
+		c.StoreOutput = func(output io.Reader) error {
+			at, started, err := hone.First[string](r, stepFolder)
+			if err == nil && !started { // the check before the first round
+				_, err = io.Copy(io.Discard, output)
+				return err
+			}
+			if err != nil {
+				return err
+			}
+			return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), "build.txt"), output)
 		}
-		if err != nil {
-			return err
-		}
-		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), "build.txt"), output)
 	}
-	return l.BuildUnlogged(runner, c)
-}
-
-// BuildUnlogged is Build without a log, for a build outside a round.
-func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Func {
-	c.Script = BuildName
-	c.Redact = l.Guard.Redact
 	return check.Build(runner, c)
 }
 
-func (l Loop) reader(tree *workspace.Tree) render.Reader {
-	return render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
+func (l *Loop) reader(tree *workspace.Tree) render.Reader {
+	return render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.notSent()}
 }

@@ -50,13 +50,12 @@ type prompt struct {
 	Asked   bool `json:"asked,omitempty"`
 	Replied bool `json:"replied,omitempty"`
 
-	before   []string  // the additions before this one, as it sends them
-	repeated int       // how many of them the round before sent unchanged
-	seen     seenFiles // of all rounds
-	listed   bool      // in the first round
-	asked    int       // how often the model asked for files
-	rounds   int       // how many of them repeat a reply
-	history  int       // bytes of those rounds
+	before  []string  // the additions before this one, as it sends them
+	seen    seenFiles // of all rounds
+	listed  bool      // in the first round
+	asked   int       // how often the model asked for files
+	rounds  int       // how many of them repeat a reply
+	history int       // bytes of those rounds
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
@@ -74,7 +73,7 @@ func (p prompt) messages() []model.Message {
 
 // It has the query and the code base in the first round, and later the model's answers with their outcomes. A prompt that does
 // not fit stops the run before anything is sent.
-func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
+func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
 		return prompt{}, err
@@ -117,9 +116,6 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		return p, err
 	}
 	p.before = additions(append(past, p), said)[:len(past)]
-	for sent := additions(past, said); p.repeated < len(past) && p.before[p.repeated] == sent[p.repeated]; {
-		p.repeated++
-	}
 	maps.Copy(seen, p.Seen)
 	p.seen = seen
 	for i, one := range append(past, p) {
@@ -138,7 +134,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 }
 
 // A prompt that does not fit is an error.
-func (l Loop) check(r *hone.Run, p prompt) error {
+func (l *Loop) check(r *hone.Run, p prompt) error {
 	if err := loop.Notices(r, p.Warnings...); err != nil {
 		return err
 	}
@@ -146,7 +142,7 @@ func (l Loop) check(r *hone.Run, p prompt) error {
 }
 
 // It has the user's rollup or hone's own.
-func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
+func (l *Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
 	var p prompt
 	read := l.reader(tree)
 	text, _, err := tree.Read(RollupName)
@@ -158,13 +154,13 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 			p.Warnings = []string{RollupName + " is not sent, because a flag chooses from the files themselves"}
 		}
 		err = nil
-		p.Choose = l.Files == nil && l.isLarge(read, files)
-		p.Listed = p.Choose || l.Files != nil
+		p.Choose = l.files() == nil && l.isLarge(read, files)
+		p.Listed = p.Choose || l.files() != nil
 		if text = nil; p.Listed {
 			text = list(read, files)
 		}
-		if l.Files != nil {
-			files, _ = pick(files, l.Files)
+		if l.files() != nil {
+			files, _ = pick(files, l.files())
 			text = append(text, "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 		}
 		if !p.Choose {
@@ -176,26 +172,25 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 		err = fmt.Errorf("read the code base: %w", err)
 	}
 	base := strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
-	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base)
+	p.Added = strings.TrimRight(l.Task, "\r\n") + "\n\n" + withNewline(base)
 	return p, err
 }
 
-// Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
-	files, err := tree.Manifest(ctx, nil)
+// Preview returns the prompt of the first round.
+func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	l.prepare(view.Guard)
+	files, err := view.Tree.Manifest(ctx, nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
 	files = base(files)
-	p, err := l.newPrompt(tree, files)
+	p, err := l.newPrompt(view.Tree, files)
+	v := loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings}
 	if p.Choose {
-		picker := l.picker()
-		text := p.Added + pickClosing
-		fits := explain(picker.Fits(int64(len(picker.System)+len(text))), p)
-		return loop.Prompt{System: picker.System, Text: text, What: "the names of " + render.Count(len(files), "file") + ", from which the model chooses", Warnings: p.Warnings, Fits: fits}, err
+		v.System, v.Text, v.What = pickSystem, p.Added+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
 	}
-	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
-	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings, Fits: explain(fits, p)}, err
+	v.Fits = explain(l.Coder.Fits(int64(len(v.System)+len(v.Text))), p)
+	return v, err
 }
 
 const (
@@ -212,16 +207,6 @@ type exchange struct {
 	Text    string   `json:"text"`
 	Wrote   bool     `json:"wrote,omitempty"`   // it was usable
 	Created []string `json:"created,omitempty"` // the files that the reply created
-}
-
-func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
-	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
-	for _, v := range vs {
-		if v.Ruling == workspace.Allow && !v.Before.Exists() {
-			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
-		}
-	}
-	return e
 }
 
 // It is the fixed sentence, the reply, an unusable one as it was, and what came of it (ruling C1).

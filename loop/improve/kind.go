@@ -43,7 +43,7 @@ func newInvocation() *invocation {
 }
 
 // Resolve reads flags and configuration. It requires a metric, and the name of its number.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (err error) {
 	for _, pair := range [][2]config.Setting[string]{{config.Lower, config.Higher}, {config.Higher, config.Lower}} {
 		if pair[0].Given(in.Flags) != "" && pair[1].Given(in.Flags) == "" {
 			pair[1].Set(in.Values, "") // the flag replaces both keys
@@ -52,26 +52,26 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	samples, rounds := config.Samples.In(in.Values), config.Rounds.In(in.Values)
 	switch lower, higher := config.Lower.In(in.Values), config.Higher.In(in.Values); {
 	case config.Metric.In(in.Values) == "":
-		return l, loop.Usage("there is no metric, so nothing says what is better", `hone improve --metric ./bench.sh --lower NAME, or set both in the [improve] section of .config/hone.toml`)
+		return loop.Usage("there is no metric, so nothing says what is better", `hone improve --metric ./bench.sh --lower NAME, or set both in the [improve] section of .config/hone.toml`)
 	case lower != "" && higher != "" && config.Lower.Given(in.Flags) == "":
-		return l, loop.UsageOf(in.File.Wrong(config.Higher.Key, "improve.lower is set, too, but one number must decide", "remove one of them"), "hone help config")
+		return loop.UsageOf(in.File.Wrong(config.Higher.Key, "improve.lower is set, too, but one number must decide", "remove one of them"), "hone help config")
 	case (lower == "") == (higher == ""):
-		return l, loop.Usage("one number must decide, and whether it should be lower or higher", "--lower NAME or --higher NAME; a number alone has the name value")
+		return loop.Usage("one number must decide, and whether it should be lower or higher", "--lower NAME or --higher NAME; a number alone has the name value")
 	case samples > 0 && samples < firstSamples:
-		return l, loop.Usage(fmt.Sprintf("--samples %d is too few to tell a gain from noise", samples), fmt.Sprintf("--samples %d", manySamples))
+		return loop.Usage(fmt.Sprintf("--samples %d is too few to tell a gain from noise", samples), fmt.Sprintf("--samples %d", manySamples))
 	case samples > 0 && leastP(samples) >= allAlpha/float64(rounds):
-		return l, loop.Usage(fmt.Sprintf("with %d rounds, --samples %d cannot show any gain: by chance alone one would be kept too often", rounds, samples), fmt.Sprintf("--samples %d, or fewer rounds", manySamples))
+		return loop.Usage(fmt.Sprintf("with %d rounds, --samples %d cannot show any gain: by chance alone one would be kept too often", rounds, samples), fmt.Sprintf("--samples %d, or fewer rounds", manySamples))
 	}
 	config.Prove.Set(in.Values, "off") // it measures in clean copies anyway, and its check passes at the start
 	if err := loop.CheckLine(config.Metric.In(in.Values)); err != nil {
-		return l, loop.Usage("the metric has only blanks and comments", "--metric ./bench.sh")
+		return loop.Usage("the metric has only blanks and comments", "--metric ./bench.sh")
 	}
 	if err = v.Use(in); err != nil {
-		return l, err
+		return err
 	}
 	name, _ := v.name()
 	v.About = strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
-	return in.Limits(), nil
+	return nil
 }
 
 // leastP returns the smallest p that a test of so many samples on each side can have.

@@ -1,11 +1,12 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // It returns what the failed health check printed, also if the budget does not pay for another attempt.
-func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
+func (l *Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
 	for attempt := 1; ; attempt++ {
 		messages, err := l.compose(ctx, r, toBuild, prior)
 		if err != nil {
@@ -29,7 +30,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 			}
 			return unhealthy, err
 		}
-		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d", r.Round())+builtPoint, attempt); err != nil {
+		if err := l.commit(ctx, r, Src, fmt.Sprintf("build/step-%d/pre-deterministic", r.Round()), attempt); err != nil {
 			return nil, err
 		}
 		h, err := l.health(ctx, r)
@@ -53,14 +54,17 @@ type health struct {
 	history.Report
 }
 
-// It writes lint.log for the user if the hook only prints, or logs elsewhere.
-func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
+// It writes lint.log for the user if the hook only prints, or logs elsewhere, as the hooks of ABL's later layout (ruling A15).
+func (l *Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		dir := r.Tree.Dir()
+		logs, stale := []string{lintLog}, []string{devLog}
+		for _, other := range l.Logs {
+			logs, stale = append(logs, other+"/lint.log", other+"/health.log"), append(stale, other+"/dev.log")
+		}
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
-		later := l.laterLogs("lint.log", "health.log")
-		for _, name := range slices.Concat([]string{lintLog, devLog}, later, l.laterLogs(path.Base(devLog))) {
+		for _, name := range append(stale, logs...) {
 			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
@@ -72,50 +76,29 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
-		own, err := readLogs(dir, lintLog)
-		elsewhere, laterErr := readLogs(dir, later...)
-		written := append(own, elsewhere...)
-		if err = errors.Join(err, laterErr); err == nil && own == nil {
-			if err := artifact.Write(dir, lintLog, strings.NewReader(strings.Join(append(elsewhere, said.Output), ""))); err != nil {
-				return health{}, noLog(err.Error())
+		var written []string
+		for _, name := range logs {
+			text, err := artifact.Read(dir, name, maxLog)
+			switch {
+			case err == nil:
+				written = append(written, string(text))
+			case !errors.Is(err, fs.ErrNotExist):
+				written = append(written, "("+err.Error()+")")
 			}
 		}
-		if err != nil {
-			written = append(written, "("+err.Error()+")")
+		written = append(written, said.Output)
+		if _, err := os.Lstat(filepathIn(r, lintLog)); errors.Is(err, fs.ErrNotExist) {
+			if err := artifact.Write(dir, lintLog, strings.NewReader(strings.Join(written, ""))); err != nil {
+				return health{}, noLog(err.Error())
+			}
 		}
 		h := health{Healthy: said.Exit == 0, Report: history.Report{Said: "passed"}}
 		if !h.Healthy {
 			h.Said = "failed, see " + lintLog
-			h.Log = l.readable(append(written, said.Output)...)
-			if h.Log == "" {
-				h.Log = fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit)
-			}
+			h.Log = cmp.Or(l.readable(written...), fmt.Sprintf("(the health check failed with exit status %d and printed nothing)", said.Exit))
 		}
 		return h, nil
 	})
-}
-
-func readLogs(dir string, names ...string) (texts []string, err error) {
-	for _, name := range names {
-		text, err := artifact.Read(dir, name, maxLog)
-		switch {
-		case err == nil:
-			texts = append(texts, string(text))
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		}
-	}
-	return texts, nil
-}
-
-// The hooks of ABL's later layout log there, instead of into tests/results/ (ruling A15).
-func (l Loop) laterLogs(names ...string) (logs []string) {
-	for _, dir := range l.Logs {
-		for _, name := range names {
-			logs = append(logs, dir+"/"+name)
-		}
-	}
-	return logs
 }
 
 // The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
@@ -132,10 +115,10 @@ const (
 )
 
 // It has no secrets, and lacks the middle of a long text.
-func (l Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
+func (l *Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
 
 // most is in bytes.
-func (l Loop) shortened(most int, texts ...string) string {
+func (l *Loop) shortened(most int, texts ...string) string {
 	var parts []string
 	for _, text := range texts {
 		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

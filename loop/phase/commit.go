@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone"
@@ -28,34 +29,21 @@ const (
 	trailerSpecs   = "Hone-Specs"
 )
 
-type committed struct {
-	Repo    string `json:"repo"` // "src" or "tests"
-	Subject string `json:"subject"`
-	ID      string `json:"id"`
-	history.Report
-}
-
-// stepCommit is the step that makes a commit.
-const stepCommit = "commit"
-
-// builtPoint is the subject's end in the commit after a builder's session.
-const builtPoint = "/pre-deterministic"
-
 // A commit is made whether or not something has changed (ruling A6). Its run and attempt, from 1, identify it, so that it is
 // made only once.
-func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
+func (l *Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
 	trailers := []string{trailerRun + ": " + r.Journal.Run()}
 	if attempt > 1 {
 		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
 	}
-	_, err := hone.Step(ctx, r, stepCommit, []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
+	_, err := hone.Step(ctx, r, "commit", []any{repo, point, attempt}, func(ctx context.Context) (history.Report, error) {
 		return l.commitIn(ctx, r.Tree, repo, point, trailers)
 	})
 	return err
 }
 
 // Logs and files that are too large to be read are left out.
-func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
+func (l *Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (history.Report, error) {
 	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers, MaxFile: tree.MaxRead()}
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}
@@ -64,17 +52,17 @@ func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point st
 	// directory.
 	at, err := l.Git.Init(ctx, filepath.Join(tree.Dir(), repo))
 	if err != nil {
-		return committed{}, err
+		return history.Report{}, err
 	}
 	made, err := at.Commit(ctx, c)
 	if err != nil {
-		return committed{}, err
+		return history.Report{}, err
 	}
 	said := fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)
 	if len(made.TooLarge) > 0 {
 		said += fmt.Sprintf("; without files larger than %s: %s", render.Bytes(c.MaxFile), render.Names(made.TooLarge))
 	}
-	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Report: history.Report{Said: said}}, nil
+	return history.Report{Said: said}, nil
 }
 
 // passedPoint is the subject's end in the commit that records a passed phase.
@@ -120,4 +108,82 @@ func specsDigest(dir string, phase int) (string, error) {
 		fmt.Fprintf(h, "%s\x00%s\x00", s.Path, s.Text)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// Finish records in both repositories that a phase has passed. It does nothing for
+// any other end, and may be called again.
+func (l *Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
+	if end.Kind != hone.KindDone {
+		return nil
+	}
+	sum, err := specsDigest(r.Tree.Dir(), l.Phase)
+	if err != nil {
+		return err
+	}
+	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
+	for _, repo := range []string{Src, Tests} {
+		if message, err := passedMessage(ctx, l.Git, filepath.Join(r.Tree.Dir(), repo), l.Phase); err == nil && strings.Contains(message, trailers[0]) {
+			continue // an earlier process made the commit
+		}
+		if _, err := l.commitIn(ctx, r.Tree, repo, passedPoint, trailers); err != nil {
+			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
+		}
+	}
+	return nil
+}
+
+// Summary returns how a phase ended: that it passed, or what it is stuck on
+// (ruling A11). It is empty for an end that is neither.
+func (l *Loop) Summary(r *hone.Run, end hone.End) string {
+	if end.Kind == hone.KindDone {
+		by := ""
+		if last, ok, err := hone.Last[suiteRun](r, stepSuite); err == nil && ok && last.Absent {
+			by = " by the verifier's report alone"
+		}
+		text := fmt.Sprintf("✓ Phase %d passed%s\n", l.Phase, by)
+		due, err := l.dueItems(r)
+		names, other := l.unseen(r, due)
+		if err == nil && other == nil && len(names) > 0 {
+			text += "hone did not see these points fail; review their tests:\n"
+			for _, name := range names {
+				text += "  " + render.Line(name) + "\n"
+			}
+		}
+		return text
+	}
+	if !slices.Contains([]hone.Kind{hone.KindRounds, hone.KindStuck, hone.KindBlocked}, end.Kind) {
+		return ""
+	}
+	var b strings.Builder
+	contracts, logs := fromSource(end.Findings, sourceContract), append(fromSource(end.Findings, sourceHealth), fromSource(end.Findings, sourceServer)...)
+	var see []string
+	if len(contracts) > 0 {
+		see = []string{failedPath}
+	}
+	for _, f := range logs {
+		see = append(see, logName(f.Source))
+	}
+	if see == nil {
+		see = []string{"what the check reports"}
+	}
+	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(see, ", "))
+	for _, f := range contracts {
+		fmt.Fprintf(&b, "\n%s\n", render.Escape(strings.TrimSpace(f.Text)))
+	}
+	for _, f := range logs {
+		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
+	}
+	return b.String()
+}
+
+func logName(source string) string {
+	if source == sourceServer {
+		return devLog
+	}
+	return lintLog
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

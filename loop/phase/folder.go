@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -69,7 +67,7 @@ func withoutFolder(args json.RawMessage, name string) json.RawMessage {
 
 // If the role's prompt names the project root, what its commands then left in a new directory of the same name, such as
 // src/src/, is moved to where it was meant to be (ruling A15).
-func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
+func (l *Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
 	if !l.NamesRoot[role.Name] {
 		return loop.Converse(ctx, r, role, messages)
 	}
@@ -102,41 +100,33 @@ func moveUp(dir, name string) (moved bool, err error) {
 		return false, err
 	}
 	defer root.Close()
-	// The directory may hold an entry of its own name. An interrupted call leaves aside.
-	aside := name + ".hone-moved"
-	if _, err := root.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
-		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
-			return false, nil
-		}
-		if err := root.Rename(name, aside); err != nil {
-			return false, err
-		}
+	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+		return false, nil
 	}
-	if err := merge(root, aside, "."); err != nil {
-		return true, err
-	}
-	return true, root.RemoveAll(aside)
-}
-
-func merge(root *os.Root, from, to string) error {
-	entries, err := fs.ReadDir(root.FS(), from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		source, target := path.Join(from, e.Name()), path.Join(to, e.Name())
-		info, err := root.Lstat(target)
+	stays := false
+	err = fs.WalkDir(root.FS(), name, func(at string, e fs.DirEntry, err error) error {
+		target, below := strings.CutPrefix(at, name+"/")
 		switch {
-		case target == ".git":
-			continue // belongs to the loop
-		case err == nil && info.IsDir() && e.IsDir():
-			err = merge(root, source, target)
-		default:
-			err = errors.Join(root.RemoveAll(target), root.Rename(source, target))
-		}
-		if err != nil {
+		case err != nil || !below:
 			return err
+		case target == ".git": // belongs to the loop
+			return fs.SkipDir
+		case target == name: // an entry of its own name
+			stays = true
+			return fs.SkipDir
 		}
+		if info, err := root.Lstat(target); err == nil && info.IsDir() != e.IsDir() {
+			if err := root.RemoveAll(target); err != nil {
+				return err
+			}
+		}
+		if e.IsDir() {
+			return root.MkdirAll(target, 0o755)
+		}
+		return root.Rename(at, target)
+	})
+	if err == nil && !stays {
+		err = root.RemoveAll(name)
 	}
-	return nil
+	return true, err
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -12,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"hone"
 	"hone/internal/artifact"
 	"hone/internal/config"
@@ -21,7 +21,9 @@ import (
 	"hone/internal/lazyregexp"
 	"hone/loop"
 	"hone/loop/phase/spec"
+	"hone/model"
 	"hone/sandbox"
+	"hone/tool"
 	"hone/workspace/secret"
 )
 
@@ -32,13 +34,6 @@ var help string
 func Kind() loop.Kind {
 	return loop.Kind{
 		Name: "phase", Help: loop.ReadHelp(help), Args: phaseArgs,
-		Complete: func(dir string, args []string) []string {
-			words := written(dir, args)
-			if len(args) == 0 && len(words) > 0 {
-				words = append(words, "all")
-			}
-			return words
-		},
 		Agents: true,
 		Programs: func(root string) ([]string, error) {
 			if _, err := os.Lstat(filepath.Join(root, HooksName)); err != nil {
@@ -46,7 +41,7 @@ func Kind() loop.Kind {
 			}
 			return []string{HooksName + " (health_check, start_dev, reset_state, map_deps)"}, nil
 		},
-		New:      func() loop.Loop { return &invocation{} },
+		New:      func() loop.Loop { return &Loop{} },
 		Starters: starterFiles,
 	}
 }
@@ -57,35 +52,20 @@ const (
 	defaultVerifier = "gemini/gemini-2.5-flash"
 )
 
-// invocation is one phase with all its settings resolved. Model is the builder's.
-// Specifications are read when they are needed.
-type invocation struct {
-	loop.Settings
-	Verifier       loop.Model      `json:"verifier_model"`
-	Phase          int             `json:"phase"`
-	BuilderSystem  string          `json:"builder_system"`
-	VerifierSystem string          `json:"verifier_system"`
-	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
-	HookRead       []string        `json:"hook_read,omitempty"`  // absolute
-	HookLogs       []string        `json:"log_dirs,omitempty"`   // see Loop.Logs
-
-	role string // of a preview
-}
-
-func (v *invocation) devURL() string { return config.DevURL.In(v.Values) }
+func (l *Loop) devURL() string { return config.DevURL.In(l.Values) }
 
 // Models returns the builder's and the verifier's model.
-func (v *invocation) Models() []loop.RoleModel {
-	return []loop.RoleModel{{Role: "builder", Model: &v.Model}, {Role: "verifier", Model: &v.Verifier}}
+func (l *Loop) Models() []loop.RoleModel {
+	return []loop.RoleModel{{Role: "builder", Model: &l.Model}, {Role: "verifier", Model: &l.VerifierModel}}
 }
 
 // Own reports whether a file is the loop's own.
-func (v *invocation) Own(string) func(string) bool {
-	return func(name string) bool { return Own(name) || v.isLog(name) }
+func (l *Loop) Own(string) func(string) bool {
+	return func(name string) bool { return Own(name) || l.isLog(name) }
 }
 
-func (v *invocation) isLog(name string) bool {
-	return slices.ContainsFunc(v.HookLogs, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+func (l *Loop) isLog(name string) bool {
+	return slices.ContainsFunc(l.Logs, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
 }
 
 // namesLogs matches a line of abl.config.sh that writes into a directory of logs of ABL's later layouts.
@@ -99,16 +79,16 @@ func project(root string) error {
 }
 
 // Resolve reads flags, environment, roles and configuration.
-func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (l *Loop) Resolve(_ context.Context, in *loop.Input) (err error) {
 	if in.Preview && (len(in.Args) > 1 || in.Args[0] == allPhases) {
-		return l, loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
+		return loop.Usage("prompt phase needs the number of one phase", "hone prompt phase 1")
 	}
 	if err := project(in.Root); err != nil {
-		return l, err
+		return err
 	}
-	v.Phase, _ = strconv.Atoi(in.Args[0])
-	if v.HookRead, err = loop.AbsPaths(in.Root, config.HookRead.In(in.Values)); err != nil {
-		return l, err
+	l.Phase, _ = strconv.Atoi(in.Args[0])
+	if l.HookRead, err = loop.AbsPaths(in.Root, config.HookRead.In(in.Values)); err != nil {
+		return err
 	}
 	both := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"))
 	model := func(s config.Setting[string], standard string) string {
@@ -116,48 +96,42 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	}
 	verifier := model(config.VerifierModel, defaultVerifier)
 	config.Model.Set(in.Values, model(config.BuilderModel, defaultBuilder))
-	if v.Settings, err = in.Settings(); err != nil {
-		return l, err
+	if l.Settings, err = in.Settings(); err != nil {
+		return err
 	}
-	v.About = fmt.Sprintf("phase %d", v.Phase)
-	v.RepoAdvice.Off = true // the roles see no more of the repository than the loop gives them
-	if v.Verifier, err = in.Model(verifier); err != nil {
-		return l, err
+	l.About = fmt.Sprintf("phase %d", l.Phase)
+	l.RepoAdvice.Off = true // the roles see no more of the repository than the loop gives them
+	if l.VerifierModel, err = in.Model(verifier); err != nil {
+		return err
 	}
 	texts := map[string]string{}
-	v.NamesRoot = map[string]bool{}
+	l.NamesRoot = map[string]bool{}
 	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
 		text, err := RoleText(in.Root, role.name)
 		if err != nil {
-			return l, loop.UsageOf(err, "fix the file, or remove it")
+			return loop.UsageOf(err, "fix the file, or remove it")
 		}
 		texts[role.name] = text
 		// The prompts of ABL call the role's working directory the project root.
-		if v.NamesRoot[role.name] = strings.Contains(strings.ToLower(text), "project root"); v.NamesRoot[role.name] {
+		if l.NamesRoot[role.name] = strings.Contains(strings.ToLower(text), "project root"); l.NamesRoot[role.name] {
 			in.Note(fmt.Sprintf("prompts/%s.md mentions the project root, but the %[1]s works in %[2]s/: there %[2]s/NAME means NAME; correct the file, or remove it to use hone's prompt", role.name, role.folder))
 		}
 	}
-	v.BuilderSystem = BuilderSystem(texts["builder"], v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(texts["verifier"], v.devURL(), v.Verifier.Agent != nil)
-	if err := v.complete(in.Root); err != nil || in.Preview {
-		return in.Limits(), err
-	}
-	// A phase that has passed is paid for again.
-	if g, err := git.Find(in.Root); err == nil {
-		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
-			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
-		}
+	l.BuilderSystem = BuilderSystem(texts["builder"], l.Model.Agent != nil)
+	l.VerifierSystem = VerifierSystem(texts["verifier"], l.devURL(), l.VerifierModel.Agent != nil)
+	if err := l.complete(in.Root); err != nil || in.Preview {
+		return err
 	}
 	first := spec.Dir(in.Root) + "/phase1.md"
 	if text, _, err := in.Tree.Read(first); err == nil {
-		return in.Limits(), loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
+		return loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
 	}
-	return in.Limits(), nil // a phase that is there without the first
+	return nil // a phase that is there without the first
 }
 
 // It fails before anything is written.
-func (v *invocation) complete(root string) error {
-	specs, err := spec.Read(root, v.Phase)
+func (l *Loop) complete(root string) error {
+	specs, err := spec.Read(root, l.Phase)
 	if err != nil {
 		return wrongSpecs(err)
 	}
@@ -166,10 +140,10 @@ func (v *invocation) complete(root string) error {
 	}
 	hooks, err := artifact.Input(filepath.Join(root, HooksName))
 	for _, m := range namesLogs.FindAllStringSubmatch(string(hooks), -1) {
-		v.HookLogs = append(v.HookLogs, m[1]+m[2]+LogDir)
+		l.Logs = append(l.Logs, m[1]+m[2]+LogDir)
 	}
-	slices.Sort(v.HookLogs)
-	v.HookLogs = slices.Compact(v.HookLogs)
+	slices.Sort(l.Logs)
+	l.Logs = slices.Compact(l.Logs)
 	if info, statErr := os.Stat(filepath.Join(root, HooksName)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		hint := "hone init phase, or name the project's directory with --dir"
 		if _, err := os.Stat(filepath.Join(root, ".abl", "abl.config.yaml")); err == nil {
@@ -177,34 +151,34 @@ func (v *invocation) complete(root string) error {
 		}
 		return loop.Usage("there is no "+HooksName+" in "+root+", which defines how the project is checked and started", hint)
 	}
-	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
+	if l.Model.BaseURL != "" && l.VerifierModel.BaseURL != "" && l.Model.Provider() != l.VerifierModel.Provider() {
 		return loop.Usage("--base-url is one address, but the two roles use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
 	}
 	return nil
 }
 
 // Build puts roles, walls, server and hooks together.
-func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+func (l *Loop) Build(s loop.Session) (built loop.Built, err error) {
 	g, err := git.Find(s.Root())
 	if err != nil {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}
-	server, err := NewServer(v.devURL())
+	server, err := NewServer(l.devURL())
 	if err != nil {
 		return built, loop.UsageOf(err, "--dev-url http://localhost:3000")
 	}
-	l := v.loop(s.Guard())
-	l.Server, l.Git, l.Logs = server, g, v.HookLogs
+	l.prepare(s.Guard())
+	l.Server, l.Git = server, g
 	r := s.NewRun(l.Rules())
-	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
-	walls := v.walls(s, r, g, server)
+	r.Trust.Passed = fmt.Sprintf("phase %d passed", l.Phase)
+	walls := l.walls(s, r, g, server)
 	l.Suite = walls.verifier
-	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(v.Values)}
+	l.Hooks = Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(l.Values)}
 	for _, one := range []struct {
 		role  *hone.Role
 		model *loop.Model
 		walls loop.Walls
-	}{{&l.Builder, &v.Model, walls.builder}, {&l.Writer, &v.Verifier, walls.writer}, {&l.Verifier, &v.Verifier, walls.verifier}} {
+	}{{&l.Builder, &l.Model, walls.builder}, {&l.Writer, &l.VerifierModel, walls.writer}, {&l.Verifier, &l.VerifierModel, walls.verifier}} {
 		if err := s.SetModel(one.role, one.model, one.walls); err != nil {
 			return built, err
 		}
@@ -222,31 +196,29 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		}
 		one.role.Tools = inFolder(tools, filepath.Join(s.Root(), one.role.Dir))
 	}
-	if names := config.VerifierCommands.In(v.Values); len(names) > 0 {
+	if names := config.VerifierCommands.In(l.Values); len(names) > 0 {
 		l.Verifier.Tools = append(l.Verifier.Tools, l.commandTool(names, Hooks{Runner: walls.commands, Dir: s.Root(), Time: l.Hooks.Time}))
 	}
 	s.SetCheck(walls.hooks, s.Check)
 	return loop.Built{
 		Run:     r,
 		Round:   l.Round,
-		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Names(), v.Verifier.Names()),
-		Turns:   map[string]int{l.Builder.Name: v.Bounds().Turns, l.Verifier.Name: v.Bounds().Turns},
+		With:    fmt.Sprintf("builder %s and verifier %s", l.Model.Names(), l.VerifierModel.Names()),
+		Turns:   map[string]int{l.Builder.Name: l.Bounds().Turns, l.Verifier.Name: l.Bounds().Turns},
 		Finish:  func(ctx context.Context, end hone.End) error { return l.Finish(ctx, r, end) },
 		Summary: func(end hone.End) string { return l.Summary(r, end) },
 	}, nil
 }
 
-// Models and tools are not set yet.
-func (v *invocation) loop(guard *secret.Guard) Loop {
+// prepare sets the roles, without their models and tools.
+func (l *Loop) prepare(guard *secret.Guard) {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
-		role.Dir, role.Bounds = folder, v.Bounds()
+		role.Dir, role.Bounds = folder, l.Bounds()
 		return role
 	}
-	l := Loop{Phase: v.Phase, NamesRoot: v.NamesRoot, HealthAttempts: config.HealthAttempts.In(v.Values), Guard: guard,
-		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
-	l.Verifier = l.Writer
-	return l
+	l.Builder, l.Writer = role("builder", l.Model, l.BuilderSystem, Src), role("verifier", l.VerifierModel, l.VerifierSystem, Tests)
+	l.Verifier, l.Guard, l.HealthAttempts = l.Writer, guard, config.HealthAttempts.In(l.Values)
 }
 
 // walls are the walls of a phase: each role has its own, and so have the hooks, so
@@ -254,17 +226,17 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 
 // All are of the same kind as the builder's.
-func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
+func (l *Loop) walls(s loop.Session, r *hone.Run, g *git.Git, server *Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true,
-		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.HookLogs...) },
+		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), l.Logs...) },
 		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			open := "you could yourself"
 			if grade.Wall != sandbox.NoWall {
 				// The commands of a role and the hooks are behind walls.
 				r.Reach = func(file string) bool {
 					top, _, _ := strings.Cut(file, "/")
-					return top == Src || top == Tests || v.isLog(file)
+					return top == Src || top == Tests || l.isLog(file)
 				}
 				open = "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 			}
@@ -273,18 +245,18 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 			}
 			return nil, r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", grade.Wall, open))
 		}})
-	logs, net := []string{at(Results)}, config.HookNet.In(v.Values)
-	for _, dir := range v.HookLogs {
+	logs, net := []string{at(Results)}, config.HookNet.In(l.Values)
+	for _, dir := range l.Logs {
 		logs = append(logs, at(dir))
 	}
 	hooks := loop.WallPlan{Root: at(Src), OwnHome: true, Hides: true, After: builder,
-		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
-		Write: logs, Read: append([]string{at(HooksName)}, v.HookRead...)}
+		Net: &net, Env: config.HookEnv.In(l.Values), Protect: []string{".git"},
+		Write: logs, Read: append([]string{at(HooksName)}, l.HookRead...)}
 	commands := hooks
 	commands.Root, commands.Write, commands.Hide, commands.Later = at(Tests), nil, []string{at(Results)}, true
 	tester := loop.WallPlan{Root: at(Tests), OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
-	writer.Vars = []string{"DEV_URL=" + v.devURL()}
+	writer.Vars = []string{"DEV_URL=" + l.devURL()}
 	verifier.Door = server.Door
 	verifier.OnBuilt = func(_ sandbox.Grade, door string) ([]string, error) {
 		server.SetAddr(door)
@@ -293,40 +265,150 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *Serv
 	return walls{builder: builder, hooks: s.Walls(hooks), commands: s.Walls(commands), writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
-// written returns the numbers of the phases that have a specification and are not among
-// args, in order.
-func written(dir string, args []string) []string {
-	files, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(spec.Dir(dir))))
-	if err != nil {
-		return nil
+// Preview returns the first prompt of a run, which the verifier gets.
+func (l *Loop) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
+	l.prepare(view.Guard)
+	c, err := l.prompt(view.Tree.Dir(), toWrite, 1, "", "", nil)
+	return loop.Prompt{System: l.Writer.System, Text: c.Context + "\n" + c.Instruction + "\n", Model: l.VerifierModel.Name,
+		What: "to the verifier: the instructions, the project and its contracts", Fits: l.fits(toWrite, view.Tree.Dir(), c)}, err
+}
+
+// maxCommand limits what a command's output adds to a session, in bytes.
+const maxCommand = 16 << 10
+
+// commandTool lets the verifier call commands of abl.config.sh that its walls keep from it, such as a query of the
+// database (ruling A16). They run behind walls of their own, which show nothing of src/.
+func (l *Loop) commandTool(names []string, hooks Hooks) tool.Tool {
+	list, _ := json.Marshal(names) // strings
+	return tool.Tool{
+		RunsCommands: true,
+		Spec: model.Spec{
+			Name:        "command",
+			Description: "Calls a command of the project, which runs outside of your directory: " + strings.Join(names, ", ") + ". Use it to see what requests do not show, such as stored data.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","enum":` + string(list) + `},` +
+				`"arguments":{"type":"array","items":{"type":"string"},"description":"such as a query"}},"required":["name"],"additionalProperties":false}`),
+		},
+		Run: func(ctx context.Context, in tool.Input) (tool.Result, error) {
+			var a struct {
+				Name      string
+				Arguments []string
+			}
+			if err := json.Unmarshal(in.Args, &a); err != nil || !slices.Contains(names, a.Name) {
+				return tool.Failure("name must be one of " + strings.Join(names, ", ")), nil
+			}
+			got, err := hooks.Call(ctx, a.Name, a.Arguments...)
+			return tool.Result{Text: fmt.Sprintf("exit_code: %d\n%s", got.Exit, l.shortened(maxCommand, got.Output)), Exit: &got.Exit}, err
+		},
 	}
-	var numbers []int
-	for _, f := range files {
-		if n, ok := spec.Number(f.Name()); ok && n > 0 && !slices.Contains(args, strconv.Itoa(n)) {
-			numbers = append(numbers, n)
+}
+
+// allPhases stands for every phase that has a specification.
+const allPhases = "all"
+
+func phaseArgs(args []string) error {
+	if len(args) == 0 {
+		return loop.Usage("phase needs the number of a phase, or all", "hone phase 1, hone phase 1 2, or hone phase all")
+	}
+	for _, arg := range args {
+		if n, err := strconv.Atoi(arg); arg != allPhases && (err != nil || n < 1) {
+			return loop.Usage(fmt.Sprintf("%q is not the number of a phase", arg), "hone phase 1, hone phase 1 2, or hone phase all")
 		}
 	}
+	if slices.Contains(args, allPhases) && len(args) > 1 {
+		return loop.Usage("phase takes numbers, or all", "hone phase all")
+	}
+	return nil
+}
+
+// Split returns one run for each phase that the command line names, in their order.
+// "all" leaves out the phases that have passed. With --list it prints the
+// specifications as hone reads them, and returns no run.
+func (l *Loop) Split(ctx context.Context, in *loop.Input) (runs [][]string, err error) {
+	if err := project(in.Root); err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, arg := range in.Args {
+		n, _ := strconv.Atoi(arg) // "all" is 0
+		numbers = append(numbers, n)
+	}
 	slices.Sort(numbers)
-	var words []string
+	numbers = slices.Compact(numbers)
+	if config.List.Given(in.Flags) {
+		return nil, wrongSpecs(list(in, numbers[len(numbers)-1]))
+	}
+	if in.Args[0] == allPhases {
+		numbers, err = notPassed(ctx, in)
+	}
 	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
+		if _, missing := spec.Read(in.Root, n); err == nil {
+			err = missing
+		}
+		runs = append(runs, []string{strconv.Itoa(n)})
 	}
-	return words
+	if err != nil {
+		return nil, wrongSpecs(err)
+	}
+	return runs, nil
 }
 
-// PreviewFlags adds the role.
-func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
-	config.SetRule(fs, "builder|verifier", "role")
+func wrongSpecs(err error) error {
+	wrong, ok := errors.AsType[*spec.Error](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Missing:
+		return loop.Usage(wrong.Why, "write it, or name one that exists: hone phase all --list")
+	}
+	return loop.Usage(wrong.Why, "hone init phase writes an example")
 }
 
-// Preview returns the first prompt of a role.
-func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
-	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.role)
-	p.What = "to the " + v.role + ": the instructions, the project and its contracts"
-	p.Model = v.Verifier.Name
-	if v.role == "builder" {
-		p.Model = v.Model.Name
+func notPassed(ctx context.Context, in *loop.Input) (numbers []int, err error) {
+	specs, err := spec.Read(in.Root, 0)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	g, err := git.Find(in.Root)
+	if err != nil {
+		return nil, err
+	}
+	var passed []string
+	for _, s := range specs {
+		ok, err := HasPassed(ctx, g, in.Root, s.Number)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			passed = append(passed, strconv.Itoa(s.Number))
+		} else {
+			numbers = append(numbers, s.Number)
+		}
+	}
+	if len(passed) > 0 {
+		in.Note(fmt.Sprintf("already passed by these specifications: phase %s; hone phase N runs one again", strings.Join(passed, ", ")))
+	}
+	if len(numbers) == 0 {
+		_, err = fmt.Fprintln(in.Out, "next: write the specification of the next phase; all existing ones have passed")
+	}
+	return numbers, err
+}
+
+// last is 0 for all phases.
+func list(in *loop.Input, last int) error {
+	specs, err := spec.Read(in.Root, last)
+	if err != nil {
+		return err
+	}
+	for _, s := range specs {
+		if len(s.Items) > 0 {
+			_, err = fmt.Fprint(in.Out, spec.List(specs))
+			return err
+		}
+	}
+	return noContract(specs[len(specs)-1].Path)
+}
+
+func noContract(file string) error {
+	return loop.Usage(file+" states no contract that hone recognizes, so nothing could be verified",
+		"below a heading Contracts, hone looks for lines ACTION → EXPECTED, for FLOW: NAME with such lines, and for headings such as POST /users with lines Input: and Success:")
 }

@@ -6,15 +6,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hone/internal/render"
-)
-
-const (
-	mapEntries = 4000 // lines of a map
-	mapDepth   = 30   // nested directories
 )
 
 // Map draws the tree of files below a directory, like the program tree with
@@ -26,8 +20,7 @@ const (
 // Besides node_modules and .git it omits large directories that tools create:
 // __pycache__, directories with a CACHEDIR.TAG (such as Cargo's target), and
 // Python's virtual environments. It lists symlinks with their targets, counts them
-// as files and never follows them. It escapes control characters in names. A map
-// has at most 4000 entries and 30 levels; a line says so if there are more. The line of
+// as files and never follows them. It escapes control characters in names. The line of
 // a directory that cannot be read says so; Map returns an error only if dir itself
 // cannot be read.
 func Map(dir string) (string, error) {
@@ -40,58 +33,45 @@ func Map(dir string) (string, error) {
 		return "", fmt.Errorf("map: %w", err)
 	}
 	defer root.Close()
-	m := mapper{root: root}
-	m.out.WriteString(mapName(filepath.Base(abs)) + "/\n")
-	children, err := m.read(".")
+	var out strings.Builder
+	folders, files := 0, 0
+	var draw func(dir, lead string, entries []fs.DirEntry)
+	draw = func(dir, lead string, entries []fs.DirEntry) {
+		for i, e := range entries {
+			branch, below := "├── ", "│   "
+			if i == len(entries)-1 {
+				branch, below = "└── ", "    "
+			}
+			name, text := path.Join(dir, e.Name()), lead+branch+mapName(e.Name())
+			if target, err := root.Readlink(name); err == nil {
+				text += " -> " + mapName(target)
+			}
+			if !e.IsDir() {
+				files++
+				out.WriteString(text + "\n")
+				continue
+			}
+			folders++
+			children, err := mapped(root, name)
+			if err != nil {
+				text += "  [cannot be read]"
+			}
+			out.WriteString(text + "\n")
+			draw(name, lead+below, children)
+		}
+	}
+	entries, err := mapped(root, ".")
 	if err != nil {
 		return "", fmt.Errorf("map: %w", err)
 	}
-	m.draw(".", children, "", 1)
-	if m.more {
-		fmt.Fprintf(&m.out, "\n[more is omitted: a map has at most %d entries and %d levels]\n", mapEntries, mapDepth)
-	}
-	fmt.Fprintf(&m.out, "\n%s, %s\n", plural(m.folders, "directory", "directories"), plural(m.files, "file", "files"))
-	return m.out.String(), nil
+	out.WriteString(mapName(filepath.Base(abs)) + "/\n")
+	draw(".", "", entries)
+	fmt.Fprintf(&out, "\n%s, %s\n", plural(folders, "directory", "directories"), plural(files, "file", "files"))
+	return out.String(), nil
 }
 
 // emptyMap is how the map of an empty directory ends.
 const emptyMap = "/\n\n0 directories, 0 files\n"
-
-type mapper struct {
-	root           *os.Root
-	out            strings.Builder
-	folders, files int
-	more           bool // something is omitted
-}
-
-func (m *mapper) draw(dir string, entries []fs.DirEntry, lead string, depth int) {
-	for i, e := range entries {
-		if depth > mapDepth || m.folders+m.files >= mapEntries {
-			m.more = true
-			return
-		}
-		branch, below := "├── ", "│   "
-		if i == len(entries)-1 {
-			branch, below = "└── ", "    "
-		}
-		name, text := path.Join(dir, e.Name()), lead+branch+mapName(e.Name())
-		if !e.IsDir() {
-			m.files++
-			if target, err := m.root.Readlink(name); err == nil {
-				text += " -> " + mapName(target)
-			}
-			m.out.WriteString(text + "\n")
-			continue
-		}
-		m.folders++
-		children, err := m.read(name)
-		if err != nil {
-			text += "  [cannot be read]"
-		}
-		m.out.WriteString(text + "\n")
-		m.draw(name, children, lead+below, depth+1)
-	}
-}
 
 func plural(n int, one, many string) string {
 	if n == 1 {
@@ -104,25 +84,24 @@ func mapName(name string) string {
 	return strings.ReplaceAll(render.Line(name), "\t", `\t`)
 }
 
-func (m *mapper) read(dir string) ([]fs.DirEntry, error) {
-	all, err := fs.ReadDir(m.root.FS(), dir)
-	shown := slices.DeleteFunc(all, func(e fs.DirEntry) bool {
+// mapped are the entries of a directory that a map shows, in its order.
+func mapped(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(root.FS(), dir)
+	var folders, files []fs.DirEntry
+	for _, e := range all {
 		name := e.Name()
 		made := strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__"
 		for _, tag := range []string{"CACHEDIR.TAG", "pyvenv.cfg"} {
-			info, err := m.root.Lstat(path.Join(dir, name, tag))
+			info, err := root.Lstat(path.Join(dir, name, tag))
 			made = made || e.IsDir() && err == nil && info.Mode().IsRegular()
 		}
-		return made
-	})
-	slices.SortStableFunc(shown, func(a, b fs.DirEntry) int {
 		switch {
-		case a.IsDir() == b.IsDir():
-			return 0
-		case a.IsDir():
-			return -1
+		case made:
+		case e.IsDir():
+			folders = append(folders, e)
+		default:
+			files = append(files, e)
 		}
-		return 1
-	})
-	return shown, err
+	}
+	return append(folders, files...), err
 }

@@ -36,12 +36,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// The seed's numbers.
-const (
-	Rounds         = 3
-	HealthAttempts = 1
-)
-
 // Where things are in a project.
 const (
 	Src     = "src"
@@ -56,37 +50,42 @@ const (
 	projectName = "project.md"
 )
 
-// Loop is one phase with all its settings resolved.
+// Loop is one phase. Its JSON is recorded; the specifications are read when they are needed. The other fields are set by Build.
 type Loop struct {
-	// Phase is its number, from 1. It must have a specification.
-	Phase int
-	// Builder writes the code, behind walls around src/. Writer writes the suite, and
-	// Verifier attacks the server and refines it, both behind walls around tests/; the Verifier's walls have a
-	// door to the Server. Their System is usually [BuilderSystem] or
-	// [VerifierSystem]. Writer and Verifier are the same role behind different walls:
-	// they have the same Name, which differs from the Builder's.
-	Builder, Writer, Verifier hone.Role
+	loop.Settings // Model is the builder's
+
+	VerifierModel  loop.Model `json:"verifier_model"`
+	Phase          int        `json:"phase"` // its number, from 1; it must have a specification
+	BuilderSystem  string     `json:"builder_system"`
+	VerifierSystem string     `json:"verifier_system"`
+	// NamesRoot says, by a role's name, that its prompt calls its working directory the project root.
+	NamesRoot map[string]bool `json:"names_root,omitempty"`
+	HookRead  []string        `json:"hook_read,omitempty"` // absolute
+	// Logs are the directories that the hooks write into beside Results, as those of ABL's later layouts.
+	Logs []string `json:"log_dirs,omitempty"`
+
+	// Builder writes the code, behind walls around src/. Writer writes the suite, and Verifier attacks the server and refines
+	// it, both behind walls around tests/; the Verifier's walls have a door to the Server. Writer and Verifier are the same
+	// role behind different walls: they have the same Name, which differs from the Builder's.
+	Builder  hone.Role `json:"-"`
+	Writer   hone.Role `json:"-"`
+	Verifier hone.Role `json:"-"`
 	// Suite runs tests/run behind the Verifier's walls (ruling A14).
-	Suite sandbox.Runner
-	// NamesRoot says, by a role's name, that its prompt calls its working directory the
-	// project root.
-	NamesRoot map[string]bool
+	Suite sandbox.Runner `json:"-"`
 	// HealthAttempts limits the builder's attempts to satisfy the health check within a
 	// round; 0 means 1 (ruling A3).
-	HealthAttempts int
-	Hooks          Hooks
-	// Logs are the directories that the hooks write into beside Results, as those of ABL's later layouts.
-	Logs   []string
-	Server *Server
-	Git    *git.Git
+	HealthAttempts int      `json:"-"`
+	Hooks          Hooks    `json:"-"`
+	Server         *Server  `json:"-"`
+	Git            *git.Git `json:"-"`
 	// Guard finds secrets; nil withholds nothing.
-	Guard *secret.Guard
+	Guard *secret.Guard `json:"-"`
 }
 
 // Rules returns the rules by which the engine reviews the roles' changes. The tools of
 // a role already accept only paths in its own directory; these rules are a second
 // safeguard.
-func (l Loop) Rules() workspace.Rules {
+func (l *Loop) Rules() workspace.Rules {
 	return workspace.Rules{Guard: l.Guard, Immutable: []string{HooksName, MapName, "Makefile", projectName, "specs/**", ".abl/**", "prompts/**", Results + "/**", LogDir + "/**"}}
 }
 
@@ -126,7 +125,7 @@ const (
 )
 
 // Round is one round: build until the code is healthy, then verify it.
-func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	if r.Round() == 1 {
 		if err := l.begin(ctx, r); err != nil {
 			return nil, err
@@ -152,7 +151,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 const stepSpecs = "specs"
 
 // It runs once, in round 1.
-func (l Loop) begin(ctx context.Context, r *hone.Run) error {
+func (l *Loop) begin(ctx context.Context, r *hone.Run) error {
 	specs, err := hone.Step(ctx, r, stepSpecs, l.Phase, func(context.Context) (specList, error) {
 		specs, err := l.specs(r.Tree.Dir())
 		return specList{specs}, err

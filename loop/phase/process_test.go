@@ -229,7 +229,7 @@ func (p process) live(t testing.TB, dir string) lived {
 		run = r
 		r.Rules, r.Own, r.Trust.Passed, r.Check, r.Limits.Rounds = l.Rules(), phase.Own, "phase 2 passed", p.check, p.rounds
 		if p.rounds == 0 {
-			r.Limits.Rounds = phase.Rounds
+			r.Limits.Rounds = 3
 		}
 		p.staff(&l, r, dir, walls)
 		if p.set != nil {

@@ -83,7 +83,7 @@ type composed struct {
 
 // What the prompt contains, and what not, is the information boundary of the seed, but for the names that the builder chose:
 // the verifier does not get the map (ruling A15).
-func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) ([]model.Message, error) {
+func (l *Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) ([]model.Message, error) {
 	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
 		got, err := l.Hooks.Call(ctx, "map_deps")
 		if err != nil || got.Exit == 0 {
@@ -102,7 +102,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []ch
 		if err != nil {
 			return "", fmt.Errorf("map %s: %w", Src, err)
 		}
-		text := l.mapText(tree, deps)
+		text := l.Guard.Redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n" // the seed's form
 		return text, artifact.Write(r.Tree.Dir(), MapName, strings.NewReader(text))
 	})
 	if err != nil {
@@ -129,7 +129,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []ch
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: c.Context}, {Text: c.Instruction}}}}, nil
 }
 
-func (l Loop) role(e assignment) hone.Role {
+func (l *Loop) role(e assignment) hone.Role {
 	switch e {
 	case toBuild:
 		return l.Builder
@@ -139,12 +139,7 @@ func (l Loop) role(e assignment) hone.Role {
 	return l.Verifier
 }
 
-// This is the seed's form.
-func (l Loop) mapText(tree, deps string) string {
-	return l.Guard.Redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
-}
-
-func (l Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
+func (l *Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
 		return composed{}, err
@@ -174,7 +169,7 @@ func (l Loop) prompt(dir string, e assignment, round int, projectMap, last strin
 	return composed{l.Guard.Redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
-func (l Loop) announce(e assignment, prior []check.Finding) string {
+func (l *Loop) announce(e assignment, prior []check.Finding) string {
 	name := "the " + l.role(e).Name
 	switch e {
 	case toWrite:
@@ -184,23 +179,13 @@ func (l Loop) announce(e assignment, prior []check.Finding) string {
 	case toCorrect:
 		return name + " gets the suite back:\n" + loop.FindingTexts(fromSource(prior, sourceSuite))
 	}
-	var failed []string
-	if n := len(fromSource(prior, sourceContract)); n > 0 {
-		failed = append(failed, plural(n, "contract", "contracts"))
+	if failed := check.BlockingOf(prior); len(failed) > 0 {
+		return name + " gets " + check.Tally(failed)
 	}
-	for _, f := range []struct{ source, name string }{
-		{sourceHealth, "the health check"}, {sourceServer, "the server"}, {check.SourceCommand, "the project's check"}} {
-		if check.Blocking(fromSource(prior, f.source)) {
-			failed = append(failed, f.name)
-		}
-	}
-	if len(failed) == 0 {
-		return name + " writes code"
-	}
-	return name + " gets the failures: " + strings.Join(failed, ", ")
+	return name + " writes code"
 }
 
-func (l Loop) instruction(e assignment, round int) string {
+func (l *Loop) instruction(e assignment, round int) string {
 	at := fmt.Sprintf("This is phase %d, round %d.", l.Phase, round)
 	switch e {
 	case toWrite, toCorrect:
@@ -224,7 +209,7 @@ func section(b *strings.Builder, title, text string) {
 type part struct{ title, text string }
 
 // Ruling A2 and the seed's information boundaries say what a role gets about earlier rounds.
-func (l Loop) reports(e assignment, prior []check.Finding) []part {
+func (l *Loop) reports(e assignment, prior []check.Finding) []part {
 	switch e {
 	case toWrite:
 		return nil
@@ -249,7 +234,7 @@ func (l Loop) reports(e assignment, prior []check.Finding) []part {
 }
 
 // Both roles get the specifications of the phases up to this one (rulings A1 and A13).
-func (l Loop) specs(dir string) ([]spec.Phase, error) {
+func (l *Loop) specs(dir string) ([]spec.Phase, error) {
 	specs, err := spec.Read(dir, l.Phase)
 	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
 		err = &hone.Stop{Kind: hone.KindUsage, Why: wrong.Why, Next: hone.Next{First: "fix the specifications", Verb: hone.Resume}}
@@ -285,7 +270,7 @@ func RoleText(dir, role string) (string, error) {
 	return VerifierRole, nil
 }
 
-func (l Loop) fits(e assignment, dir string, c composed) error {
+func (l *Loop) fits(e assignment, dir string, c composed) error {
 	role := l.role(e)
 	return loop.Explain(role.Fits(int64(len(role.System)+len(c.Context)+len(c.Instruction))), func() string {
 		var b strings.Builder

@@ -47,7 +47,7 @@ type suiteRun struct {
 }
 
 // It runs behind the verifier's walls.
-func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
+func (l *Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	why := ""
 	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(suitePath)))
 	if wrong := artifact.Check(dir, suitePath); wrong != nil {
@@ -98,7 +98,7 @@ func hasSuite(r *hone.Run) bool {
 // stepSuite is the step in which the suite runs against the server.
 const stepSuite = "suite"
 
-func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
+func (l *Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 	if err := l.clear(ctx, r); err != nil {
 		return suiteRun{}, err
 	}
@@ -106,9 +106,9 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		if !hasSuite(r) {
 			return suiteRun{Absent: true, Report: history.Report{Said: "there is no " + suitePath + ": the verifier's report alone decides"}}, nil
 		}
-		server := l.Server.Instance(ctx, r, l.Hooks, stepClear, 1)
-		defer func() { err = errors.Join(err, server.Stop()) }()
-		up, err := server.Start(ctx)
+		server := l.Server.instance(ctx, r, l.Hooks, stepClear, 1)
+		defer func() { err = errors.Join(err, server.stop()) }()
+		up, err := server.start(ctx)
 		if err != nil {
 			return run, err
 		}
@@ -119,7 +119,7 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		if run, err = l.execute(ctx, r.Tree.Dir()); err != nil {
 			return run, err
 		}
-		run.Requests = server.Requests()
+		run.Requests = int(server.requests.Load())
 		left, bad := readVerdicts(r.Tree.Dir())
 		run.Left, run.Broken = l.Guard.Redact(left), cmp.Or(run.Broken, bad)
 		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
@@ -133,7 +133,7 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 const stepSeeFail = "see the suite fail"
 
 // It runs against each of hone's own servers.
-func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
+func (l *Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
 	return repeatable(ctx, r, stepSeeFail, func(ctx context.Context) (s seenFailing, err error) {
 		last, seen, err := hone.Last[seenFailing](r, stepSeeFail)
 		if err != nil {
@@ -155,10 +155,9 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 			return last, nil
 		}
 		against := func(status int) suiteRun {
-			stub := l.Server.StartStub(status)
-			defer stub.Stop()
+			end := l.Server.stub(status)
 			run, failed := l.execute(ctx, r.Tree.Dir())
-			run.Requests, err = stub.Requests(), errors.Join(err, failed)
+			run.Requests, err = end(), errors.Join(err, failed)
 			return run
 		}
 		s.Unimplemented, s.Empty = against(501), against(200)
@@ -186,7 +185,7 @@ func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 
 // The verifier corrects the suite until each point has been seen to fail. What no answer of hone's own servers certainly breaks
 // goes back once, and is then reported as not seen failing. It returns the suite's digest; empty if there is no suite.
-func (l Loop) seeSuiteFail(ctx context.Context, r *hone.Run, due []spec.Item) (suite string, err error) {
+func (l *Loop) seeSuiteFail(ctx context.Context, r *hone.Run, due []spec.Item) (suite string, err error) {
 	for try, told := 1, false; ; try++ {
 		seen, err := l.seeItFail(ctx, r, due)
 		if err != nil || seen.Unchanged || seen.Absent {
@@ -216,7 +215,7 @@ func (l Loop) seeSuiteFail(ctx context.Context, r *hone.Run, due []spec.Item) (s
 }
 
 // There is no server while the verifier writes the suite.
-func (l Loop) write(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) error {
+func (l *Loop) write(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) error {
 	messages, err := l.compose(ctx, r, e, prior)
 	if err == nil {
 		_, err = l.talkIn(ctx, r, l.Writer, messages)
@@ -225,13 +224,13 @@ func (l Loop) write(ctx context.Context, r *hone.Run, e assignment, prior []chec
 }
 
 // The specifications count as they were when the run began.
-func (l Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
+func (l *Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
 	specs, _, err := hone.First[specList](r, stepSpecs)
 	return spec.DueItems(specs.Specs), err
 }
 
 // unseen are the points of the last suite that hone did not see fail.
-func (l Loop) unseen(r *hone.Run, due []spec.Item) ([]string, error) {
+func (l *Loop) unseen(r *hone.Run, due []spec.Item) ([]string, error) {
 	seen, ok, err := hone.Last[seenFailing](r, stepSeeFail)
 	if err != nil || !ok || seen.Absent {
 		return nil, err

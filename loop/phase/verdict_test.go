@@ -103,15 +103,9 @@ func TestVerdictParts(t *testing.T) {
 			Failures: []failedSpec{{Spec: "a\n  → b", Input: "```json\n{\n}\n```\nagain", Observed: "c\n\nd",
 				Text: "SPEC: a\n  → b\nINPUT:\n```json\n{\n}\n```\nINPUT: again\nOBSERVED: c\n\nd"}},
 		}},
-		{"each in a fence, with headings", "## One\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n## Two\n```text\nSPEC: d\nINPUT: e\nOBSERVED: f\n```\n", failedSpecs{
+		{"each in a fence, with a rule", "```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\n\n***\n~~~\nSPEC: d\nINPUT: e\nOBSERVED: f\n~~~\n", failedSpecs{
 			Failures: []failedSpec{
 				{Spec: "a", Input: "b", Observed: "c", Text: "SPEC: a\nINPUT: b\nOBSERVED: c"},
-				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f"},
-			},
-		}},
-		{"a fence of its own at the end", "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~\n\n***\nSPEC: d\nINPUT: e\nOBSERVED: f", failedSpecs{
-			Failures: []failedSpec{
-				{Spec: "a", Input: "b", Observed: "~~~\nc\n~~~", Text: "SPEC: a\nINPUT: b\nOBSERVED:\n~~~\nc\n~~~"},
 				{Spec: "d", Input: "e", Observed: "f", Text: "SPEC: d\nINPUT: e\nOBSERVED: f"},
 			},
 		}},

@@ -29,7 +29,7 @@ type verification struct {
 }
 
 // If nothing is proved, hone's run ends (ruling A4); when it is resumed it tries again.
-func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+func (l *Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	due, err := l.dueItems(r)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 
 // The suite comes first. What it finds is the verdict, unless the suite itself is in doubt. Otherwise the verifier has its
 // session, in which it attacks the server anew and refines the suite; if it changed the suite, that is seen to fail, and runs again.
-func (l Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prior []check.Finding) (v verification, err error) {
+func (l *Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prior []check.Finding) (v verification, err error) {
 	run, err := l.runSuite(ctx, r)
 	if err != nil || run.Down != "" {
 		return verification{down: run.Down}, err
@@ -101,7 +101,7 @@ func (l Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prio
 }
 
 // In a resumed run it returns nil, and what was tried is tried again.
-func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
+func (l *Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
 	now := false
 	if err := loop.Do(ctx, r, "unverified", why, func(context.Context) error {
 		now = true
@@ -123,14 +123,14 @@ type report struct {
 }
 
 // The verifier has its session while the server is up. Removing the old report, the session, and reading the new one are three steps (ruling A4).
-func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Finding) (got report, err error) {
+func (l *Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Finding) (got report, err error) {
 	if err := l.clear(ctx, r); err != nil {
 		return got, err
 	}
-	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, due)
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	server := l.Server.instance(ctx, r, l.Hooks, stepClear, due)
+	defer func() { err = errors.Join(err, server.stop()) }()
 	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (started, error) {
-		up, err := server.Start(ctx)
+		up, err := server.start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
 	})
@@ -141,7 +141,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 	if err != nil {
 		return got, err
 	}
-	talk, err := l.talkIn(ctx, r, server.Role(l.Verifier), messages)
+	talk, err := l.talkIn(ctx, r, server.role(l.Verifier), messages)
 	if err != nil {
 		return got, err
 	}
@@ -154,7 +154,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 		return got, nil
 	})
 	if err == nil {
-		got.unproved = l.proofGap(server.RecordedRequests(), due, talk, got)
+		got.unproved = l.proofGap(server.countRecorded(history.Reached), due, talk, got)
 	}
 	return got, err
 }
@@ -167,7 +167,7 @@ func verdictText(by string, failures int) string {
 }
 
 // Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it if there is no suite.
-func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) string {
+func (l *Loop) proofGap(reached, due int, talk hone.Conversation, got report) string {
 	commands := map[string]bool{}
 	for _, one := range l.Verifier.Tools {
 		commands[one.Name] = one.RunsCommands
@@ -219,7 +219,7 @@ func (got report) findings() (found []check.Finding) {
 // stepClear is the step after which evidence counts.
 const stepClear = "clear verdict"
 
-func (l Loop) clear(ctx context.Context, r *hone.Run) error {
+func (l *Loop) clear(ctx context.Context, r *hone.Run) error {
 	// Like a command it records a manifest, so that the removal is not taken for
 	// another program's change.
 	_, err := repeatable(ctx, r, stepClear, func(context.Context) (struct{}, error) {
@@ -284,7 +284,7 @@ func readVerdicts(dir string) (text, bad string) {
 }
 
 // It writes failed_specs.md, commits it, and records the verdict of each contract.
-func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found []check.Finding, attempt int) error {
+func (l *Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found []check.Finding, attempt int) error {
 	failures := fromSource(found, sourceContract)
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
 		said := history.Report{Said: verdictText("the verification found", len(failures))}
@@ -324,7 +324,7 @@ func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found 
 }
 
 // verified are the contracts and flows, without verdicts.
-func (l Loop) verified(due []spec.Item) (all []loop.Contract) {
+func (l *Loop) verified(due []spec.Item) (all []loop.Contract) {
 	for _, item := range due {
 		all = append(all, loop.Contract{Text: item.String(), Place: item.Place()})
 	}

@@ -34,7 +34,7 @@ func Kind() loop.Kind {
 			return nil
 		},
 		Programs: programs,
-		New:      func() loop.Loop { return &invocation{} },
+		New:      func() loop.Loop { return &Loop{} },
 		Starters: starterFiles,
 	}
 }
@@ -51,31 +51,23 @@ func root(dir string) (string, error) {
 	return top, err
 }
 
-type invocation struct {
-	loop.Settings
-	System       string   `json:"system"`
-	Checker      string   `json:"checker,omitempty"`
-	NeedApproval []string `json:"edits_require_approval,omitempty"`
-	NotSent      []string `json:"not_sent,omitempty"`
-}
-
 // Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (l *Loop) Resolve(_ context.Context, in *loop.Input) (err error) {
 	bork, err := config.Bork(in.Root)
 	if err != nil {
-		return l, loop.UsageOf(err, "nothing was sent or written")
+		return loop.UsageOf(err, "nothing was sent or written")
 	}
-	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
+	l.System, l.Checker, l.Approve, l.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
 	scope, err := scope(in)
 	if err != nil {
-		return l, err
+		return err
 	}
-	v.Settings, err = in.Settings()
-	v.Task = scope
+	l.Settings, err = in.Settings()
+	l.Task = scope
 	if err != nil || in.Preview {
-		return in.Limits(), err
+		return err
 	}
-	return in.Limits(), v.ready(in)
+	return l.ready(in)
 }
 
 func programs(root string) ([]string, error) {
@@ -108,26 +100,26 @@ func scope(in *loop.Input) (string, error) {
 }
 
 // It fails if the starter's specification was not edited or the checker cannot run, and notes that "auto" does not apply to the checker.
-func (v *invocation) ready(in *loop.Input) error {
+func (l *Loop) ready(in *loop.Input) error {
 	const example = "specs/example.md"
 	if text, _, err := in.Tree.Read(example); err == nil {
 		if err := loop.CheckEdited(example, string(text), starters, "starters/"+example); err != nil {
 			return err
 		}
 	}
-	if v.Checker == "" {
+	if l.Checker == "" {
 		return nil
 	}
 	// Without the checker no round could end well.
-	info, err := os.Stat(filepath.Join(in.Root, filepath.FromSlash(v.Checker)))
-	stop := &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("the correctness checker %s, which %s names, cannot run", v.Checker, config.BorkPath)}
+	info, err := os.Stat(filepath.Join(in.Root, filepath.FromSlash(l.Checker)))
+	stop := &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("the correctness checker %s, which %s names, cannot run", l.Checker, config.BorkPath)}
 	switch {
 	case err != nil:
 		stop.Err, stop.Next.First = err, "write it, or correct its path"
 		return stop
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		stop.Why += ": it is not executable"
-		stop.Next.First = "chmod +x " + v.Checker
+		stop.Next.First = "chmod +x " + l.Checker
 		return stop
 	}
 	if config.Wall.Given(in.Flags) == string(sandbox.Auto) {
@@ -137,9 +129,9 @@ func (v *invocation) ready(in *loop.Input) error {
 }
 
 // Build puts loop and checks together.
-func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+func (l *Loop) Build(s loop.Session) (built loop.Built, err error) {
 	repo := s.Repo()
-	l := v.loop(repo, s.Guard())
+	l.prepare(repo, s.Guard())
 	if !s.Replayed() {
 		l.Say = s.IO().Say
 	}
@@ -149,12 +141,12 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a git repository",
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
 	}
-	if err := s.SetModel(&l.Editor, &v.Model, nil); err != nil {
+	if err := s.SetModel(&l.Editor, &l.Model, nil); err != nil {
 		return built, err
 	}
-	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == "" && (v.Checker == "" || !v.Walls.Named())})
-	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func { return v.check(s, tree, w) })
-	return loop.Built{Run: r, Round: l.Round, Summary: summary, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
+	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: l.Check == "" && (l.Checker == "" || !l.Walls.Named())})
+	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func { return l.check(s, tree, w) })
+	return loop.Built{Run: r, Round: l.Round, Summary: summary, Asking: l.Checker != "" && !l.Walls.Named() && s.IO().Terminal != nil}, nil
 }
 
 // The words are the seed's (ruling B8).
@@ -165,20 +157,19 @@ func summary(end hone.End) string {
 	return "human intervention needed: the rounds are used up\n"
 }
 
-// The model is not set yet.
-func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
-	return Loop{Editor: v.Model.Role("editor", v.WithAdvice(v.System)), Repo: repo, Scope: v.Task, Checker: v.Checker,
-		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
+// prepare sets the role, without its model.
+func (l *Loop) prepare(repo *git.Repo, guard *secret.Guard) {
+	l.Repo, l.Guard, l.Editor = repo, guard, l.Model.Role("editor", l.WithAdvice(l.System))
 }
 
 // The correctness checker comes before the command of --check; nil if there is neither. The checker is the user's own program:
 // it gets the user's environment, and runs behind walls only if the settings name a wall. Without walls it reads from the
 // user's terminal, so that it can ask them.
-func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) check.Func {
+func (l *Loop) check(s loop.Session, tree *workspace.Tree, w loop.Walls) check.Func {
 	var checks []check.Func
-	if v.Checker != "" {
+	if l.Checker != "" {
 		runner, terminal := s.Unwalled(), s.IO().Terminal
-		if v.Walls.Named() {
+		if l.Walls.Named() {
 			var names []string
 			for _, kv := range s.IO().Environ {
 				name, _, _ := strings.Cut(kv, "=")
@@ -186,15 +177,10 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 			}
 			runner, terminal = w.With(names), nil
 		}
-		checks = append(checks, check.Bork(runner, check.BorkConfig{Checker: v.Checker, Stdin: terminal, Program: check.Program{
-			Dir: tree.Dir(), Env: s.IO().Environ, Timeout: config.CheckTimeout.In(v.Values), Redact: s.Guard().Redact, Live: s.IO().CheckOutput}}))
+		checks = append(checks, check.Bork(runner, check.BorkConfig{Checker: l.Checker, Stdin: terminal, Program: check.Program{
+			Dir: tree.Dir(), Env: s.IO().Environ, Timeout: config.CheckTimeout.In(l.Values), Redact: s.Guard().Redact, Live: s.IO().CheckOutput}}))
 	}
 	return check.All(append(checks, s.Check(tree, w))...)
-}
-
-// Preview returns the prompt of the first round.
-func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
-	return v.loop(view.Repo, view.Guard).Preview(ctx, view.Tree)
 }
 
 //go:embed starters

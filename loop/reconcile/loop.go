@@ -28,38 +28,36 @@ import (
 	"hone/workspace/treepath"
 )
 
-// Rounds is the default number of rounds, as in the seed.
-const Rounds = 5
-
 // System describes its part to the model. It never changes within a run.
 //
 //go:embed prompt.md
 var System string
 
-// Loop is one reconciliation with all its settings resolved.
+// Loop is one reconciliation. Its JSON is recorded; the other fields are set by Build. Task is the directory whose files are
+// sent and may be changed, in addition to specs/; empty means the whole repository (ruling B12). Its own specs/ contains
+// specifications too (ruling B14).
 type Loop struct {
-	// Editor is the model that answers; its System is usually [System].
-	Editor hone.Role
-	// Repo is the repository whose specs are compared with main.
-	Repo *git.Repo
-	// Scope is the directory whose files are sent and may be changed, in addition to
-	// specs/; empty means the whole repository (ruling B12). Its own specs/ contains
-	// specifications too (ruling B14).
-	Scope string
+	loop.Settings
+	System string `json:"system"` // describes its part to the model
 	// Checker is the correctness checker's path; empty if there is none. The file is
 	// not sent and cannot be changed (ruling B2).
-	Checker string
+	Checker string `json:"checker,omitempty"`
 	// Approve and NotSent are the configuration's patterns (ruling B1).
-	Approve []string
-	NotSent []string
+	Approve []string `json:"edits_require_approval,omitempty"`
+	NotSent []string `json:"not_sent,omitempty"`
+
+	// Editor is the model that answers.
+	Editor hone.Role `json:"-"`
+	// Repo is the repository whose specs are compared with main.
+	Repo *git.Repo `json:"-"`
 	// Say prints what an answer says to the user; nil prints nothing.
-	Say func(text string)
+	Say func(text string) `json:"-"`
 	// Guard finds secrets, which are withheld (ruling G8); nil withholds nothing.
-	Guard *secret.Guard
+	Guard *secret.Guard `json:"-"`
 }
 
 // Rules returns the rules by which the engine reviews changes.
-func (l Loop) Rules() workspace.Rules {
+func (l *Loop) Rules() workspace.Rules {
 	var specs []string
 	for _, dir := range l.specDirs() {
 		specs = append(specs, treepath.Quote(dir)+"/**")
@@ -72,14 +70,14 @@ func (l Loop) Rules() workspace.Rules {
 	if l.Checker != "" {
 		rules.Immutable = []string{l.Checker}
 	}
-	if l.Scope != "" {
-		rules.Scope = []string{treepath.Quote(l.Scope) + "/**", "specs/**"}
+	if l.Task != "" {
+		rules.Scope = []string{treepath.Quote(l.Task) + "/**", "specs/**"}
 	}
 	return rules
 }
 
 // Round is one round of the loop.
-func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	prior, err := askUser(ctx, r, prior)
 	if err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.F
 	return append(rest, answers...), err
 }
 
-func (l Loop) explain(err error, p prompt) error {
+func (l *Loop) explain(err error, p prompt) error {
 	return loop.Explain(err, p.sizeReport, remedy)
 }
 

@@ -15,6 +15,7 @@ import (
 	"hone/internal/crashtest"
 	"hone/internal/git"
 	"hone/journal"
+	"hone/loop"
 	"hone/loop/reconcile"
 	"hone/model"
 	"hone/workspace"
@@ -302,7 +303,7 @@ func TestScopeLimitsWhatIsSent(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, map[string]string{"specs/s.md": "do\n", "in/a": "here\n", "inside-not": "x\n", "out/b": "beyond\n"}, nil)
 	m := &recorder{replies: []string{`{"create-or-update": {"in/a": "new\n", "out/b": "new\n", "top": "new\n"}}`}}
-	end := process{loop: reconcile.Loop{Scope: "in"}, model: m}.live(t, dir)
+	end := process{loop: reconcile.Loop{Settings: loop.Settings{Task: "in"}}, model: m}.live(t, dir)
 	if got := prompt(m.asked[0]); strings.Contains(got, "beyond") || strings.Contains(got, "inside-not") || !strings.Contains(got, "here") {
 		t.Errorf("the prompt:\n%s", got)
 	}
@@ -317,7 +318,7 @@ func TestPathBelowScope(t *testing.T) {
 	dir := t.TempDir()
 	project(t, dir, map[string]string{"specs/s.md": "do\n", "in/a": "old\n", "in/b": "old\n", "in/specs/t.md": "do\n", "b": "root\n", "in/gone": "x\n"}, nil)
 	m := &recorder{replies: []string{`{"create-or-update": {"./a": "new\n", "b": "new\n", "c": "new\n"}, "delete": ["gone"]}`}}
-	end := process{loop: reconcile.Loop{Scope: "in"}, model: m}.live(t, dir)
+	end := process{loop: reconcile.Loop{Settings: loop.Settings{Task: "in"}}, model: m}.live(t, dir)
 	tree := crashtest.Tree(t, dir)
 	if tree["in/a"] != "new\n" || tree["in/b"] != "old\n" || tree["b"] != "root\n" || tree["in/c"]+tree["c"]+tree["in/gone"] != "" {
 		t.Errorf("%+v: %v", end, tree)

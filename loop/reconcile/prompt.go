@@ -5,14 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"hone"
 	"hone/check"
-	"hone/internal/git"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/model"
@@ -73,27 +72,17 @@ func (p prompt) files() []string {
 	return paths
 }
 
-// SOURCE_DIR has a file of the same path.
-func (l Loop) twins(files workspace.Manifest) (paths []string) {
-	for _, e := range files {
-		if _, both := files.Entry(l.Scope + "/" + e.Path); both && !l.within(e.Path) {
-			paths = append(paths, e.Path)
-		}
-	}
-	return paths
-}
-
 // The path means a file below SOURCE_DIR if it exists only there (ruling B15).
-func (l Loop) place(p prompt, written string) string {
-	below := path.Join(l.Scope, written)
-	if l.Scope == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
+func (l *Loop) place(p prompt, written string) string {
+	below := path.Join(l.Task, written)
+	if l.Task == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
 		return written
 	}
 	return below
 }
 
 // A prompt that does not fit stops the run before anything is sent.
-func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
+func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
 		return prompt{}, err
@@ -115,7 +104,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 			}
 		}
 		if !anew {
-			base.Anew, base.Warnings = false, nil
+			base.Anew, base.Warnings, base.Outside = false, nil, nil
 			base.Since, base.Now, anew = changesSince(base, items, diff)
 		}
 		if anew {
@@ -124,8 +113,10 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
-		if l.Scope != "" {
-			base.Outside = l.twins(files)
+		for _, e := range files {
+			if _, below := files.Entry(l.Task + "/" + e.Path); l.Task != "" && below && !l.within(e.Path) {
+				base.Outside = append(base.Outside, e.Path)
+			}
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
@@ -139,32 +130,22 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
 }
 
-// It reads both at the same time, because the start of a run waits for them.
-func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func (l *Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	var unread []string
 	for _, e := range files {
 		if l.isSpec(e.Path) && e.IsUnread() {
 			unread = append(unread, e.Path)
 		}
 	}
-	var main git.MainDiff
-	var gitErr error
-	var wait sync.WaitGroup
-	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, unread, l.specDirs()...) })
 	items, err := l.inventory(tree, files)
 	if err != nil {
-		cancel()
-	}
-	wait.Wait()
-	if err = cmp.Or(err, gitErr); err != nil {
 		return nil, specDiff{}, err
 	}
-	return items, l.diff(main, items, unread), nil
+	main, err := l.Repo.DiffMain(ctx, unread, l.specDirs()...)
+	return items, l.diff(main, items, unread), err
 }
 
-func (l Loop) fullPrompt(items []item, diff specDiff) string {
+func (l *Loop) fullPrompt(items []item, diff specDiff) string {
 	var b strings.Builder
 	b.WriteString("# The specifications\n\n")
 	n := 0
@@ -270,18 +251,19 @@ func findings(prior []check.Finding, round, rounds int) string {
 	return b.String()
 }
 
-// Preview composes the first prompt without sending or recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, error) {
-	files, err := tree.Manifest(ctx, nil)
+// Preview returns the prompt of the first round.
+func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
+	l.prepare(view.Repo, view.Guard)
+	files, err := view.Tree.Manifest(ctx, nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	items, diff, err := l.inspect(ctx, tree, files)
+	items, diff, err := l.inspect(ctx, view.Tree, files)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
 	p := prompt{Base: l.fullPrompt(items, diff), Items: items}
-	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(tree.Dir(), files, items)}
+	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(view.Tree.Dir(), files, items)}
 	for _, it := range items {
 		if it.Digest != "" {
 			v.Files++
@@ -289,4 +271,27 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	}
 	v.Fits = l.explain(l.Editor.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, nil
+}
+
+const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR`
+
+// It has the number of files in a prompt that does not fit, and the largest of them and of the directories (ruling G10).
+func (p prompt) sizeReport() string {
+	sent, sizes := 0, map[string]int64{}
+	for _, it := range p.knownFiles() {
+		if it.Digest == "" {
+			continue
+		}
+		sent++
+		sizes[it.Path] += it.Size
+		if top, _, ok := strings.Cut(it.Path, "/"); ok {
+			sizes[top+"/"] += it.Size
+		}
+	}
+	text := fmt.Sprintf("%d files are sent in full; the largest files and directories:", sent)
+	largest := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a, b)) })
+	for _, path := range largest[:min(10, len(largest))] {
+		text += fmt.Sprintf("\n  %10d bytes  %s", sizes[path], render.Path(path))
+	}
+	return text
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // The user may not expect that there are no specifications, or that entries of the configuration match nothing (ruling B14).
-func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
+func (l *Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
 	texts := l.namesOutside(files, items)
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
 		texts = append(texts, "there are no specifications: no files in "+strings.Join(l.specDirs(), "/ or ")+"/")
@@ -42,7 +42,7 @@ func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []str
 	return texts
 }
 
-func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []string) {
+func (l *Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []string) {
 	known := map[string]bool{}
 	for _, e := range files {
 		known[e.Path] = true
@@ -62,7 +62,7 @@ func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []stri
 
 // namesOutside returns warnings about specifications that name files outside SOURCE_DIR
 // by their paths (ruling B15).
-func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []string) {
+func (l *Loop) namesOutside(files workspace.Manifest, items []item) (texts []string) {
 	outside := map[string]bool{}
 	for _, e := range files {
 		outside[e.Path] = !l.within(e.Path) && strings.ContainsAny(e.Path, "./")
@@ -71,7 +71,7 @@ func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []stri
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_./-", c)
 	}
 	for _, it := range items {
-		if l.Scope == "" || !l.isSpec(it.Path) {
+		if l.Task == "" || !l.isSpec(it.Path) {
 			continue
 		}
 		var named []string
@@ -81,14 +81,14 @@ func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []stri
 			}
 		}
 		if len(named) > 0 {
-			texts = append(texts, fmt.Sprintf("%s names files outside %s, which are not sent and cannot be changed: %s", render.Path(it.Path), render.Path(l.Scope), render.Names(named)))
+			texts = append(texts, fmt.Sprintf("%s names files outside %s, which are not sent and cannot be changed: %s", render.Path(it.Path), render.Path(l.Task), render.Names(named)))
 		}
 	}
 	return texts
 }
 
 // They tell the user which contents the model does not get.
-func (l Loop) contentNotices(p prompt) []string {
+func (l *Loop) contentNotices(p prompt) []string {
 	var texts []string
 	if p.Diff.Ref == "" {
 		texts = append(texts, "there is no branch main, locally or at origin: the prompt does not show how specs/ changed")

@@ -174,7 +174,7 @@ func TestAgentsConversation(t *testing.T) {
 	}
 	tree := must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	v := must(p.whole().Preview(t.Context(), tree, 1))
+	v := p.preview(t, tree, 1, 0)
 	if v.System != task.AgentSystem || strings.Join(strings.Fields(v.Text), " ") != strings.Join(strings.Fields(strings.Join(texts, " ")), " ") {
 		t.Errorf("the preview differs:\n%s", v.Text)
 	}

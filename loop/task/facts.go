@@ -1,12 +1,17 @@
 package task
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hone"
+	"hone/check"
+	"hone/history"
 	"hone/internal/render"
+	"hone/workspace"
 )
 
 // LoopSummary states what an execution session verifiably did, computed from its
@@ -25,11 +30,8 @@ type LoopSummary struct {
 	Read     []string `json:"files_read,omitempty"`     // each file as often as it was read
 	Commands []string `json:"commands_run,omitempty"`
 	// SinceChange is the number of the last Commands that ran after the last write or edit.
-	SinceChange int `json:"commands_since_change,omitempty"`
-	// Unchecked states that the session did not run the check, or did not run it after its
-	// last change; empty if it did, if there is no check, or if that is not known.
-	Unchecked string   `json:"unchecked,omitempty"`
-	Errors    []string `json:"errors,omitempty"`
+	SinceChange int      `json:"commands_since_change,omitempty"`
+	Errors      []string `json:"errors,omitempty"`
 	// Rejected lists calls that were not run.
 	Rejected []string `json:"rejected,omitempty"`
 }
@@ -41,30 +43,6 @@ const (
 	toolEdit  = "edit"
 	toolBash  = "bash"
 )
-
-// check is empty if the session cannot run one.
-func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
-	s := LoopSummary{Loop: loop, Ended: talk.Ended}
-	ran, changed := false, false // changed since the check ran
-	for _, c := range talk.Calls {
-		s.add(c)
-		switch {
-		case c.Refused != "":
-		case c.Name == toolBash && c.Result.Exit != nil && strings.TrimSpace(subjectOf(c.Args)) == strings.TrimSpace(check):
-			ran, changed = true, false
-		case (c.Name == toolWrite || c.Name == toolEdit) && !c.Result.Failed:
-			changed = true
-		}
-	}
-	switch {
-	case check == "":
-	case !ran:
-		s.Unchecked = "not run"
-	case changed:
-		s.Unchecked = "not run after the last change to a file"
-	}
-	return s
-}
 
 // A successful call of a tool that is not listed above adds nothing.
 func (s *LoopSummary) add(c hone.Called) {
@@ -112,4 +90,58 @@ func subjectOf(args string) string {
 // A model's text must not be mistaken for a line of hone's.
 func line(text string, most int) string {
 	return render.Cut(render.Line(strings.Join(strings.Fields(text), " ")), most)
+}
+
+// agentsOwn replaces the list of calls in the session of an agent.
+const agentsOwn = "an agent with tools of its own: its calls are not known"
+
+// maxListed limits how many of an agent's changed files are listed by name.
+const maxListed = 300
+
+// changedFiles are those that differ from the round's start.
+func changedFiles(ctx context.Context, r *hone.Run) ([]workspace.Delta, error) {
+	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.Manifest(ctx)
+	return changes(r, before, now), err
+}
+
+func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
+	return slices.DeleteFunc(before.Diff(after), func(d workspace.Delta) bool { return r.Own != nil && r.Own(d.Path) })
+}
+
+// The engine keeps the findings of a check that ran on an older tree while pending items keep the check from running, but the
+// executor may have fixed them since.
+func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	s := r.Past().State()
+	checked, ok := r.Past().LastCheck()
+	if !ok || len(s.Checked) == 0 || checked.Manifest == s.Manifest {
+		return prior, nil
+	}
+	then, err := history.ReadManifest(checked.Manifest, r.Journal.Home().Get)
+	if err != nil {
+		return nil, err
+	}
+	now, err := history.ReadManifest(s.Manifest, r.Journal.Home().Get)
+	if err != nil || len(changes(r, then, now)) == 0 {
+		return prior, err
+	}
+	return slices.Concat(s.RoundFindings(), prior[len(s.Findings):]), nil
+}
+
+func (s *LoopSummary) addFile(d workspace.Delta) {
+	if len(s.Written)+len(s.Edited)+len(s.Deleted) >= maxListed {
+		s.Unlisted++
+		return
+	}
+	into := &s.Edited
+	switch d.Op() {
+	case workspace.Added:
+		into = &s.Written
+	case workspace.Removed:
+		into = &s.Deleted
+	}
+	*into = append(*into, line(d.Path, 1000))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/internal/artifact"
@@ -45,18 +46,18 @@ func rewriteOptions(args []string) []string {
 const standardLog = ".codescribe/logs/toolusage.toml"
 
 func reason(in *loop.Input) error {
-	if !config.Reason.Given(in.Flags) {
-		return nil
-	}
-	if given := config.Reasoning.Given(in.Flags); given != "" && given != string(model.High) {
+	given := config.Reasoning.Given(in.Flags)
+	switch variable := in.Getenv("CODESCRIBE_AGENT_REASONING"); {
+	case config.Reason.Given(in.Flags) && given != "" && given != string(model.High):
 		return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
+	case config.Reason.Given(in.Flags), given == "" && variable != "" && variable != "0":
+		config.Reasoning.Set(in.Values, string(model.High))
 	}
-	config.Reasoning.Set(in.Values, string(model.High))
 	return nil
 }
 
 // It fails if the log cannot be written because of a link, for example.
-func (v *invocation) logFile(in *loop.Input) (string, error) {
+func (l *Loop) logFile(in *loop.Input) (string, error) {
 	at := config.LogPath.Given(in.Flags)
 	switch {
 	case at == "" && in.Changed("log-path"):
@@ -117,4 +118,54 @@ func argument(in *loop.Input) (file, text string, err error) {
 		return "", "", loop.Usage(fmt.Sprintf("there is no task file %s", arg), "hone init task writes one; a task in words cannot end in .toml")
 	}
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
+}
+
+// compatible is the provider that CodeScribe calls oaic: a server with OpenAI's wire
+// format and variables of its own.
+const compatible = "oaic"
+
+func modelName(in *loop.Input, typed string) (string, error) {
+	names := strings.Split(typed, ",")
+	for i, name := range names {
+		var err error
+		if names[i], err = codescribeModel(strings.TrimSpace(name), in.HasProvider); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(names, ","), nil
+}
+
+func maxTokens(in *loop.Input) error {
+	for _, name := range []string{"CODESCRIBE_MAX_TOKENS", "CSLOOP_MAX_TOKENS"} {
+		text := in.Getenv(name)
+		if text == "" || config.MaxOutput.In(in.Values) != 0 {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n <= 0 {
+			return loop.Usage(fmt.Sprintf("%s=%s is not a positive number of tokens", name, text), "for example: "+name+"=16384")
+		}
+		config.MaxOutput.Set(in.Values, n)
+	}
+	return nil
+}
+
+func codescribeModel(name string, hasProvider func(string) bool) (string, error) {
+	if name == "" || hasProvider(name) {
+		return name, nil
+	}
+	prefix, rest, ok := strings.Cut(name, "-")
+	_, noFile := os.Stat(name) // CodeScribe takes the name of an existing file for a path, too
+	switch {
+	case noFile == nil, filepath.IsAbs(name), strings.ContainsAny(name[:1], "/~."):
+		return "", loop.Usage(fmt.Sprintf("model %s is a path, but hone does not run models itself", name),
+			"serve it with Ollama, llama.cpp or vLLM, then: --model ollama/NAME, or --model openai/NAME --base-url URL")
+	case !ok || rest == "":
+	case prefix == "openai" || prefix == "anthropic" || prefix == compatible:
+		return prefix + "/" + rest, nil
+	case prefix == "argo":
+		return "", loop.Usage(fmt.Sprintf("model %s: hone does not support Argo", name),
+			"if your Argo has an OpenAI-compatible address: --model openai/"+rest+" --base-url URL")
+	}
+	return name, nil
 }

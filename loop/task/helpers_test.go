@@ -14,8 +14,10 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/journal"
+	"hone/loop"
 	"hone/loop/task"
 	"hone/model"
 	"hone/tool"
@@ -151,6 +153,17 @@ func (p process) whole() task.Loop {
 		l.File = "Spec.toml"
 	}
 	return l
+}
+
+// preview is that of a context of so many tokens.
+func (p process) preview(t *testing.T, tree *workspace.Tree, loops int, context int64) loop.Prompt {
+	t.Helper()
+	l := p.whole()
+	l.Settings = loop.Settings{Values: config.Values{}, Model: loop.Model{Name: l.Executor.Called, MaxOutput: 4096, Context: context}}
+	if l.System, l.AgentSystem = task.System, task.AgentSystem; p.agent {
+		l.Model.Agent = &loop.Agent{}
+	}
+	return must(l.Preview(t.Context(), loop.View{Tree: tree, Guard: l.Guard, Limits: hone.Limits{Rounds: loops}}))
 }
 
 func (p process) live(t testing.TB, dir string) hone.End {

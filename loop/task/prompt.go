@@ -1,11 +1,14 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"text/template"
 
 	"hone"
 	"hone/check"
@@ -22,6 +25,10 @@ var (
 	executing string
 	//go:embed prompt-reviewer.md
 	reviewing string
+	//go:embed prompt-execution.md
+	executionText string
+	//go:embed prompt-review.md
+	reviewText string
 )
 
 // System and ReviewerSystem describe their part to the executor and to the reviewer,
@@ -37,41 +44,55 @@ var (
 //go:embed prompt-agent.md
 var AgentSystem string
 
-//go:embed prompt-execution.md
-var executionProtocol string
+// prompts are the templates of what a session gets beside its system text.
+var prompts = sync.OnceValue(func() *template.Template {
+	all := template.New("").Funcs(template.FuncMap{"line": render.Line, "newline": withNewline, "session": session, "items": items, "empty": LoopSummary.empty, "files": LoopSummary.filesText,
+		"list": list, "lines": func(label string, lines []string) string {
+			if len(lines) == 0 {
+				return ""
+			}
+			return label + "\n  " + strings.Join(lines, "\n  ") + "\n"
+		},
+		"since": func(s LoopSummary) string { return lastOf(s.Commands[len(s.Commands)-s.SinceChange:]) }})
+	template.Must(all.New("execution").Parse(executionText))
+	return template.Must(all.New("review").Parse(reviewText))
+})
+
+func compose(name string, data any) (composed, error) {
+	var b strings.Builder
+	err := prompts().ExecuteTemplate(&b, name, data)
+	return composed{b.String()}, err
+}
 
 // composed is the record of a prompt: the part that is specific to this loop.
 type composed struct {
 	Text string `json:"text"`
 }
 
-type earlier struct {
-	loops []LoopSummary
-	tasks []taskFile
-}
-
-func (e earlier) changedTask(t taskFile) bool {
-	return len(e.tasks) > 0 && !slices.Equal(e.tasks[len(e.tasks)-1].Turns, t.Turns)
-}
-
 // They are the task's own turns, the last of them with the state of the work. The task is sent once, and no two consecutive
 // messages have the same role.
-func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding, past earlier) ([]model.Message, error) {
-	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past.loops, changed: past.changedTask(t)}
+func (l *Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding) ([]model.Message, error) {
+	past, err := hone.Earlier[LoopSummary](r, stepSummary)
+	tasks, other := hone.Earlier[taskFile](r, stepTask)
+	if err = cmp.Or(err, other); err != nil {
+		return nil, err
+	}
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (_ composed, err error) {
-		if s.prior, err = currentFindings(r, prior); err != nil {
+		s := standing{Task: t, Loop: r.Round(), Loops: r.Limits.Rounds, Dir: r.Tree.Dir(), Past: past,
+			Changed: len(tasks) > 0 && !slices.Equal(tasks[len(tasks)-1].Turns, t.Turns)}
+		if s.Prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
 		tree, err := r.Manifest(ctx)
 		if err != nil {
 			return composed{}, err
 		}
-		s.files = loop.FilesText(tree, l.Guard, Own)
-		if s.last, err = r.LastSession(l.Executor); err != nil {
+		s.Files = loop.FilesText(tree, l.Guard, Own)
+		if s.Last, err = r.LastSession(l.Executor); err != nil {
 			return composed{}, err
 		}
-		s.last += loop.FalseClaim(s.last, s.prior)
-		return composed{s.text(l.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
+		s.Last += loop.FalseClaim(s.Last, s.Prior)
+		return l.standingText(s)
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +104,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pri
 const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
 // An agent gets one message, which names the roles if the task has several turns.
-func (l Loop) messages(t taskFile, text string) (messages []model.Message) {
+func (l *Loop) messages(t taskFile, text string) (messages []model.Message) {
 	if l.Executor.Agent {
 		var parts []model.Part
 		for _, turn := range t.Turns {
@@ -108,7 +129,7 @@ func (l Loop) messages(t taskFile, text string) (messages []model.Message) {
 }
 
 // The error states what takes the room (ruling G10).
-func (l Loop) fits(role hone.Role, t taskFile, rest int) error {
+func (l *Loop) fits(role hone.Role, t taskFile, rest int) error {
 	return loop.Explain(role.Fits(int64(len(role.System)+t.Size()+rest)), func() string {
 		return fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
 	}, "shorten the task")
@@ -116,98 +137,65 @@ func (l Loop) fits(role hone.Role, t taskFile, rest int) error {
 
 // standing is the state of the work when a loop begins.
 type standing struct {
-	task    taskFile
-	check   string
-	noBash  bool
-	changed bool // since the last loop
-	loop    int
-	past    []LoopSummary
-	last    string // what the last session did and said; empty if there was none
-	prior   []check.Finding
-	files   string // the list of the tree's files
+	Task        taskFile
+	Changed     bool // since the last loop
+	Loop, Loops int
+	Dir         string
+	Past        []LoopSummary
+	Last        string // what the last session did and said; empty if there was none
+	Prior       []check.Finding
+	Files       string // the list of the tree's files
+
+	// What follows from these and from the settings; see standingText.
+	Written, Edited, Deleted        []string
+	Did, Missing                    string
+	Items, Blockers, Notes, Reports []string
+	Check                           string
+	NoBash                          bool
+	Role                            hone.Role
+	Turns                           int
 }
 
-func (s standing) text(dir string, loops int, role hone.Role) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
-	if s.changed {
-		b.WriteString("The task has changed since the last loop; the text above is the current one.\n")
+func (l *Loop) standingText(s standing) (composed, error) {
+	s.Check, s.NoBash, s.Role, s.Turns = l.Check, l.Walls.Absent, l.Executor, l.Executor.Bounds.Resolved().Turns
+	s.Dir, s.Loops = l.Guard.Redact(s.Dir), max(s.Loop, s.Loops)
+	for _, did := range s.Past {
+		s.Written, s.Edited, s.Deleted = append(s.Written, did.Written...), append(s.Edited, did.Edited...), append(s.Deleted, did.Deleted...)
 	}
-	var written, edited, deleted []string
-	for _, did := range s.past {
-		written, edited, deleted = append(written, did.Written...), append(edited, did.Edited...), append(deleted, did.Deleted...)
+	if n := len(s.Past); n > 0 {
+		s.Did, s.Missing = s.Past[n-1].did(), s.Past[n-1].missingAnswer()
 	}
-	list(&b, "Files created across all prior loops", unique(written))
-	list(&b, "Files edited across all prior loops", unique(edited))
-	list(&b, "Files deleted across all prior loops", unique(deleted))
-	if n := len(s.past); n > 0 {
-		b.WriteString(s.past[n-1].lastText())
-	}
-	if s.loop > 1 || len(s.prior) > 0 {
-		b.WriteString(pendingText(s.prior))
-	}
-	if s.last != "" {
-		b.WriteString(s.last + "\n")
-	}
-	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
-	b.WriteString(s.files)
-	if s.task.File != "" {
-		fmt.Fprintf(&b, "Task file: %s (read-only; its task is above)\n", render.Line(s.task.File))
-	}
-	if s.check != "" {
-		may := "you may run exactly this line"
+	var checked []check.Finding
+	for _, f := range s.Prior {
+		text := loop.FindingText(f)
 		switch {
-		case s.noBash:
-			may = "you cannot run it"
-		case !role.Agent:
-			may += "; with `last`, a pass ends the session with the reply's answer"
+		case (f.Source == check.SourceCommand || f.Source == hone.SourceProof) && f.Blocks():
+			checked = append(checked, f)
+		case f.Source == sourceUnfinished:
+		case f.Source == sourceBlocker:
+			s.Blockers = append(s.Blockers, text)
+		case f.Advisory && !f.Broken:
+			s.Notes = append(s.Notes, text)
+		case f.Source == sourcePending:
+			s.Items = append(s.Items, text)
+		default:
+			s.Items = append(s.Items, "["+f.Source+"] "+text)
 		}
-		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; %s)\n", render.Line(s.check), may)
 	}
-	b.WriteString("\n")
-	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+"; the last reply is for the final answer.", checksOfTools
-	switch {
-	case role.Agent:
-		bounds, checks = "", ""
-	case s.noBash:
-		checks = ". This session has no `bash`: read what you changed again instead, and say so in place of the check"
-	}
-	orientation, first := "The complete task is above.", ""
-	if s.loop > 1 {
-		orientation, first = "The task and the state that the last loop left are above.", ", the pending next steps first"
-	}
-	if s.task.File != "" {
-		orientation += " Do not read the task file as well."
-	}
-	run := "the project's tests, or a command that parses or compiles the code"
-	if s.check != "" {
-		run = "the check above"
-	}
-	fmt.Fprintf(&b, executionProtocol, orientation, bounds, checks, first, run)
-	return b.String()
+	s.Reports = loop.ForModel(checked)
+	return compose("execution", s)
 }
 
-const checksOfTools = ", in a call of its own: a pipe, `;` and `||` hide its exit status"
-
-func (s LoopSummary) lastText() string {
+// did says what the session ran, and what failed.
+func (s LoopSummary) did() string {
 	var parts []string
 	if len(s.Commands) > 0 {
 		parts = append(parts, "ran: "+lastOf(s.Commands))
 	}
-	if s.Unchecked != "" {
-		parts = append(parts, "check: "+s.Unchecked)
-	}
 	if len(s.Errors) > 0 {
 		parts = append(parts, "errors: "+lastOf(s.Errors))
 	}
-	text := ""
-	if len(parts) > 0 {
-		text = "Last loop — " + strings.Join(parts, " | ") + ".\n"
-	}
-	if why := s.missingAnswer(); why != "" {
-		text += "Last loop — its session ended without a final answer: " + why + ".\n"
-	}
-	return text
+	return strings.Join(parts, " | ")
 }
 
 func lastOf(items []string) string {
@@ -219,6 +207,7 @@ func lastOf(items []string) string {
 	return text
 }
 
+// missingAnswer says why the session ended without a final answer; empty if it has one.
 func (s LoopSummary) missingAnswer() string {
 	switch s.Ended {
 	case hone.EndedTurns:
@@ -237,71 +226,38 @@ func (s LoopSummary) missingAnswer() string {
 	return ""
 }
 
-func pendingText(prior []check.Finding) string {
-	var items, blockers, notes, reports strings.Builder
-	var checked []check.Finding
-	for _, f := range prior {
-		text := loop.FindingText(f)
-		switch {
-		case (f.Source == check.SourceCommand || f.Source == hone.SourceProof) && f.Blocks():
-			checked = append(checked, f)
-		case f.Source == sourceUnfinished:
-		case f.Source == sourceBlocker:
-			entry(&blockers, text)
-		case f.Advisory && !f.Broken:
-			entry(&notes, text)
-		case f.Source == sourcePending:
-			entry(&items, text)
-		default:
-			entry(&items, "["+f.Source+"] "+text)
-		}
-	}
-	for _, text := range loop.ForModel(checked) {
-		entry(&reports, text)
-	}
-	var b strings.Builder
+// filesText says what an agent changed, in place of its calls.
+func (s LoopSummary) filesText() string {
+	text := "  (the session was held by " + agentsOwn + "; the list below shows how the files differ from before it; files that git ignores are omitted)\n" +
+		list("Files created", s.Written) + list("Files edited", s.Edited) + list("Files deleted", s.Deleted)
 	switch {
-	case items.Len() > 0:
-		b.WriteString("Pending next steps:\n" + items.String())
-	case reports.Len() > 0:
-	case blockers.Len() > 0:
-		b.WriteString("No pending steps: the last review found nothing left to do except for what is blocked.\n")
-	default:
-		b.WriteString("No pending steps are recorded: find out from the files what is left of the task.\n")
+	case s.Unlisted > 0:
+		text += fmt.Sprintf("  (and %d more)\n", s.Unlisted)
+	case s.empty():
+		text += "  (no file differs)\n"
 	}
-	if reports.Len() > 0 {
-		b.WriteString("The check reports:\n" + reports.String())
-	}
-	if blockers.Len() > 0 {
-		b.WriteString("Blockers that the last review reported:\n" + blockers.String() + blocked)
-	}
-	if notes.Len() > 0 {
-		b.WriteString("Notes:\n" + notes.String())
-	}
-	return b.String()
+	return text
 }
 
-const blocked = "If one of them still holds, do not weaken a requirement or a test to get around it: do what can be done without it, say what still holds, " +
-	"and end with `STATUS: INCOMPLETE`.\n"
-
-func entry(b *strings.Builder, text string) {
-	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
-}
-
-func list(b *strings.Builder, label string, items []string) {
-	if len(items) > 0 {
-		fmt.Fprintf(b, "%s: %s\n", label, strings.Join(items, ", "))
+func items(texts []string) (list string) {
+	for _, text := range texts {
+		list += "  - " + strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    ") + "\n"
 	}
+	return list
 }
 
-func unique(items []string) []string {
+// list is a line with a label, and each item once; empty without items.
+func list(label string, items []string) string {
 	var kept []string
 	for _, item := range items {
 		if !slices.Contains(kept, item) {
 			kept = append(kept, item)
 		}
 	}
-	return kept
+	if kept == nil {
+		return ""
+	}
+	return label + ": " + strings.Join(kept, ", ") + "\n"
 }
 
 // With the bounds of its session the role can plan.
@@ -311,24 +267,26 @@ func session(turns int, role hone.Role) string {
 
 func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }
 
-// Preview composes the first prompt of so many loops without sending or
-// recording anything.
-func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loop.Prompt, error) {
-	t, err := l.task(tree)
+// Preview composes the first prompt of the executor.
+func (l *Loop) Preview(ctx context.Context, view loop.View) (p loop.Prompt, err error) {
+	l.prepare(view.Guard)
+	t, err := l.task(view.Tree)
 	if err != nil {
-		return loop.Prompt{}, err
+		return p, err
 	}
-	files, err := tree.Files(ctx)
+	files, err := view.Tree.Manifest(ctx, nil)
 	if err != nil {
-		return loop.Prompt{}, err
+		return p, err
 	}
-	var named workspace.Manifest
-	for _, f := range files {
-		named = append(named, workspace.Entry{Path: f.Path})
+	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own)})
+	if err != nil {
+		return p, err
 	}
-	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1, files: loop.FilesText(named, l.Guard, Own)}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
-	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
-	messages := l.messages(t, text)
+	p = loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text.Text)), What: "the task and the instructions"}
+	if l.Check != "" {
+		p.What += "; a run adds what the check reports"
+	}
+	messages := l.messages(t, text.Text)
 	for _, m := range messages {
 		if len(messages) > 1 {
 			p.Text += fmt.Sprintf("[%s]\n", m.Role)
@@ -341,5 +299,64 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loo
 		}
 		p.Text = withNewline(p.Text)
 	}
-	return p, nil
+	return p, err
+}
+
+const (
+	maxChanged = 12 << 10 // the bytes of a loop's changes that a reviewer is shown; it can read the files
+	maxDiffed  = 1 << 20  // the size of the largest file that is compared
+)
+
+// The prompt contains the task's turns only if the task is not in a file.
+func (l *Loop) composeReview(ctx context.Context, r *hone.Run, t taskFile, did executed) ([]model.Message, error) {
+	p, err := hone.Step(ctx, r, "compose review", nil, func(ctx context.Context) (composed, error) {
+		changed, err := changedFiles(ctx, r)
+		if err != nil {
+			return composed{}, err
+		}
+		var b strings.Builder
+		var omitted []string
+		for _, d := range changed {
+			diff, ok, err := l.diff(r, d)
+			if err != nil {
+				return composed{}, err
+			}
+			if ok && b.Len()+len(diff) <= maxChanged {
+				b.WriteString(diff)
+			} else if len(omitted) < maxListed {
+				omitted = append(omitted, l.Guard.Redact(d.Path))
+			}
+		}
+		if len(omitted) > 0 {
+			b.WriteString("Also changed, and not shown: " + render.Names(omitted) + "\n")
+		}
+		return compose("review", map[string]any{"Dir": l.Guard.Redact(r.Tree.Dir()), "Task": t, "Asked": t.Turns[len(t.Turns)-1].Text, "Check": l.Check, "Output": reviewOutput,
+			"Facts": did.Facts, "Missing": did.Facts.missingAnswer(), "Text": did.Text, "Pending": did.Pending, "Diff": b.String(), "Session": session(l.reviewTurns(), l.Reviewer)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return hone.Text(p.Text), l.fits(l.Reviewer, taskFile{}, len(p.Text))
+}
+
+// ok is false if a side is not the contents of a file that may be sent.
+func (l *Loop) diff(r *hone.Run, d workspace.Delta) (text string, ok bool, err error) {
+	home, sides := r.Journal.Home(), [2][]byte{}
+	for n, e := range []workspace.Entry{d.Before, d.After} {
+		if e.Kind == "" {
+			continue
+		}
+		if e.Kind != workspace.Regular || e.Size > maxDiffed || !home.Has(e.Digest) {
+			return "", false, nil
+		}
+		content, err := home.Get(e.Digest)
+		if err != nil {
+			return "", false, err
+		}
+		if _, withheld := l.Guard.Withheld(d.Path, content); withheld {
+			return "", false, nil
+		}
+		sides[n] = append([]byte{}, content...) // not nil
+	}
+	return l.Guard.Redact(render.Diff(d.Path, sides[0], sides[1])), true, nil
 }

@@ -10,13 +10,9 @@
 // files below .codescribe/loop are for the user, in CodeScribe's form; hone reads
 // none of them. The walls around commands limit what these do to the
 // tree.
-//
-// The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
-// from the run's events.
 package task
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,49 +24,43 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/loop"
+	"hone/model"
 	"hone/tool"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
 
-// Loops is the default number of loops, as in the seed.
-const Loops = 5
-
-// Loop is one task with all its settings resolved.
+// Loop is one task. Its JSON is recorded; the task file is read in each loop. The other fields are set by Build.
 type Loop struct {
-	// Executor and Reviewer are the two agents; their System is usually
-	// [System]. The loop sets their Tools and Answered, and the Reviewer's
-	// Bounds.Turns to half of the Executor's, but at least 6. Their Names must differ.
-	// The Executor may be a command-line agent (ruling A8): it gets no tools, its
-	// Bounds only determine the Reviewer's, and its System is usually [AgentSystem].
-	// The Reviewer cannot be one, because it writes with a tool of the loop's.
-	Executor hone.Role
-	Reviewer hone.Role
-	// File is the task file, relative to the tree's root; empty if Text is the task.
-	File string
-	Text string
-	// Check is the command line of the run's check, which the prompt names
-	// (ruling S12); empty if there is none.
-	Check string
+	loop.Settings
+
+	ReviewerModel  loop.Model `json:"reviewer_model,omitzero"` // zero means the executor's, which is Model
+	System         string     `json:"system"`
+	ReviewerSystem string     `json:"reviewer_system,omitempty"` // empty means System, in a run of an older hone
+	AgentSystem    string     `json:"agent_system,omitempty"`    // the executor's system text if it is an agent
+	File           string     `json:"task_file,omitempty"`       // relative to the root; empty if Text is the task
+	Text           string     `json:"text,omitempty"`
+	Log            string     `json:"log,omitempty"` // the absolute path of an additional log of the execution sessions
+	// Typed and ReviewerTyped are the models in the user's words, for CodeScribe's files; empty means the name of the role's
+	// model, and Typed.
+	Typed         string `json:"model_typed,omitempty"`
+	ReviewerTyped string `json:"reviewer_typed,omitempty"`
+
+	// Executor and Reviewer are the two agents. Their tools are set in each round. The Executor may be a command-line agent
+	// (ruling A8), which has tools of its own. The Reviewer cannot be one, because it writes with a tool of the loop's.
+	Executor hone.Role `json:"-"`
+	Reviewer hone.Role `json:"-"`
 	// Tools returns the tools of the two agents. allow lists the programs that the task
 	// file adds to those that commands may run. Tools is called before each session. It
 	// must depend only on allow, and must not give the reviewer a tool named "write":
-	// the loop adds that one. In a run it is invocation.tools.
-	Tools func(allow []string) (execute, review []tool.Tool, err error)
-	// NoBash means that Tools has no tool that runs commands.
-	NoBash bool
-	// Typed and ReviewerTyped are the models in the user's words, for CodeScribe's files;
-	// empty means the name of the role's model, and Typed.
-	Typed, ReviewerTyped string
-	// Log is the absolute path of an additional log of the execution sessions; empty if
-	// there is none.
-	Log string
+	// the loop adds that one.
+	Tools func(allow []string) (execute, review []tool.Tool, err error) `json:"-"`
 	// Guard finds secrets; nil withholds nothing.
-	Guard *secret.Guard
+	Guard *secret.Guard `json:"-"`
 }
 
 // Rules returns the rules by which the engine reviews changes (ruling S6).
-func (l Loop) Rules() workspace.Rules {
+func (l *Loop) Rules() workspace.Rules {
 	rules := workspace.Rules{Immutable: []string{artifactsHome, artifactsHome + "/**"}, Guard: l.Guard}
 	if l.File != "" {
 		rules.Immutable = append(rules.Immutable, l.File)
@@ -89,7 +79,7 @@ const (
 )
 
 // Round is one loop.
-func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+func (l *Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	t, err := l.reload(ctx, r)
 	if err != nil {
 		return nil, err
@@ -114,13 +104,13 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 
 // The user may edit the file while hone runs (ruling S6). An invalid file stops the run; continuing with the old task would do
 // what the user no longer wants.
-func (l Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
+func (l *Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
 	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskFile, error) {
 		t, err := l.task(r.Tree)
-		var wrong *taskError
+		var wrong *hone.UsageError
 		switch {
 		case errors.As(err, &wrong):
-			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
+			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %s; %s", wrong.Why, wrong.Next.First), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
 		case errors.Is(err, fs.ErrNotExist):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file %s no longer exists", l.File), Next: hone.Next{First: "restore it", Verb: hone.Resume}}
 		}
@@ -128,9 +118,9 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
 	})
 }
 
-func (l Loop) task(tree *workspace.Tree) (taskFile, error) {
+func (l *Loop) task(tree *workspace.Tree) (taskFile, error) {
 	if l.File == "" {
-		return plainTask(l.Text), nil
+		return taskFile{Turns: []turn{{model.User, l.Text}}}, nil
 	}
 	return loadTask(tree, l.File)
 }
@@ -155,7 +145,7 @@ const (
 	endedUnread = "unreadable" // the agent's output contains no answer
 )
 
-func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding) (executed, error) {
+func (l *Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding) (executed, error) {
 	role := l.Executor
 	if !role.Agent {
 		tools, _, err := l.Tools(t.Allow)
@@ -164,7 +154,11 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 		}
 		role.Tools, role.Answered = tools, answerProblem
 	}
-	talk, err := l.converse(ctx, r, role, t, prior)
+	messages, err := l.composeExecution(ctx, r, t, prior)
+	if err != nil {
+		return executed{}, err
+	}
+	talk, err := loop.Converse(ctx, r, role, messages)
 	if err != nil {
 		return executed{}, err
 	}
@@ -174,11 +168,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 			did.Pending = append(did.Pending, f.Text)
 		}
 	}
-	check := l.Check
-	if l.NoBash {
-		check = ""
-	}
-	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, check); err != nil {
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk); err != nil {
 		return did, err
 	}
 	if did.Facts.missingAnswer() == "" {
@@ -192,26 +182,13 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 	return did, nil
 }
 
-func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
-	var past earlier
-	var err, other error
-	past.loops, err = hone.Earlier[LoopSummary](r, stepSummary)
-	past.tasks, other = hone.Earlier[taskFile](r, stepTask)
-	if err = cmp.Or(err, other); err != nil {
-		return hone.Conversation{}, err
-	}
-	messages, err := l.composeExecution(ctx, r, t, prior, past)
-	if err != nil {
-		return hone.Conversation{}, err
-	}
-	return loop.Converse(ctx, r, role, messages)
-}
-
-// check is empty if the session could not run the check.
-func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
+func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(ctx context.Context) (s LoopSummary, err error) {
-		if s = summarize(r.Round(), talk, check); role.Agent { // the facts come from the trees, not from what the agent reports
-			s = LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
+		s = LoopSummary{Loop: r.Round(), Agent: role.Agent, Ended: talk.Ended}
+		for _, c := range talk.Calls {
+			s.add(c)
+		}
+		if role.Agent { // the facts come from the trees, not from what the agent reports
 			if !talk.Reply.Finish.Normal() {
 				s.Ended, s.Detail = endedUnread, line(talk.Reply.Detail, 1000)
 			}
@@ -229,7 +206,7 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 	})
 }
 
-func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed) (reviewed, error) {
+func (l *Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
 		return reviewed{}, err
@@ -246,7 +223,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed)
 	if err != nil {
 		return reviewed{}, err
 	}
-	if _, err := facts(ctx, r, role, stepReviewSummary, talk, ""); err != nil {
+	if _, err := facts(ctx, r, role, stepReviewSummary, talk); err != nil {
 		return reviewed{}, err
 	}
 	said, err := readReview(ctx, r)
@@ -256,7 +233,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed)
 	return said, err
 }
 
-func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }
+func (l *Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }
 
 // ReviewTurns returns how many turns a review has, given those of an execution.
 func ReviewTurns(execution int) int { return max(6, execution/2) }

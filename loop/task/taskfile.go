@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"hone/internal/lazyregexp"
+	"hone/loop"
 	"hone/model"
 	"hone/workspace"
 )
@@ -43,9 +44,6 @@ type turn struct {
 	Text string     `json:"text"`
 }
 
-// plainTask returns the task of a text without a file.
-func plainTask(text string) taskFile { return taskFile{Turns: []turn{{model.User, text}}} }
-
 // Size returns the length of the turns' texts in bytes.
 func (t taskFile) Size() int {
 	n := 0
@@ -55,28 +53,19 @@ func (t taskFile) Size() int {
 	return n
 }
 
-// taskError describes what is wrong with a task file, and where.
-type taskError struct {
-	File    string
-	Line    int // counted from 1; 0 for the whole file
-	Problem string
-	Hint    string // what to write instead
-}
-
-// Error returns one line: the place, the problem and what to do.
-func (e *taskError) Error() string {
-	at := e.File
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.File, e.Line)
+// line is counted from 1; 0 is the whole file.
+func wrongTask(file string, line int, hint, problem string, args ...any) error {
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
 	}
-	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
+	return loop.Usage(file+": "+fmt.Sprintf(problem, args...), hint)
 }
 
-// loadTask reads a task file of a tree. The error is a [*taskError] if the file exists and
+// loadTask reads a task file of a tree. The error is a [*hone.UsageError] if the file exists and
 // is invalid, and wraps [fs.ErrNotExist] if it does not exist.
 func loadTask(tree *workspace.Tree, name string) (taskFile, error) {
 	if path.Ext(name) != ".toml" {
-		return taskFile{}, &taskError{File: name, Problem: "a task file's name ends in .toml", Hint: "rename it, or give the task as text"}
+		return taskFile{}, wrongTask(name, 0, "rename it, or give the task as text", "a task file's name ends in .toml")
 	}
 	text, _, err := tree.Read(name)
 	if err != nil {
@@ -93,7 +82,7 @@ var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 // parseTask parses the text of a task file in CodeScribe's form: [[chat.user]] and
 // [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
 // with a role. [tools] bash and [check] command and judge are optional; other keys are
-// ignored. The error is a [*taskError].
+// ignored. The error is a [*hone.UsageError].
 func parseTask(name string, text []byte) (taskFile, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var doc struct {
@@ -105,16 +94,16 @@ func parseTask(name string, text []byte) (taskFile, error) {
 		}
 	}
 	if err := toml.Unmarshal(text, &doc); err != nil {
-		e := &taskError{File: name, Hint: "toml.io explains the form"}
-		e.Problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
+		problem, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
+		line := 0
 		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
-			e.Line, _ = at.Position()
-			e.Problem = strings.TrimPrefix(strings.Join(at.Key(), ".")+": "+e.Problem, ": ")
+			line, _ = at.Position()
+			problem = strings.TrimPrefix(strings.Join(at.Key(), ".")+": "+problem, ": ")
 		}
-		return taskFile{}, e
+		return taskFile{}, wrongTask(name, line, "toml.io explains the form", "%s", problem)
 	}
 	wrong := func(near, hint, problem string, args ...any) (taskFile, error) {
-		return taskFile{}, &taskError{name, lineOf(text, near), fmt.Sprintf(problem, args...), hint}
+		return taskFile{}, wrongTask(name, lineOf(text, near), hint, problem, args...)
 	}
 	t := taskFile{File: name}
 	for _, program := range doc.Tools.Bash {
@@ -148,7 +137,7 @@ func lineOf(text []byte, near string) int {
 // A decoded file lacks the order of the turns of two lists, and the lines.
 func readChat(name string, text []byte, chat any) (turns []turn, err error) {
 	wrong := func(line int, hint, problem string, args ...any) ([]turn, error) {
-		return nil, &taskError{name, line, fmt.Sprintf(problem, args...), hint}
+		return nil, wrongTask(name, line, hint, problem, args...)
 	}
 	type written struct {
 		role string

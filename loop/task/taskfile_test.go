@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone"
 	"hone/model"
 	"hone/workspace"
 )
@@ -116,12 +118,16 @@ func TestTaskFileErrors(t *testing.T) {
 		{"[[chat.user]]\ncontent = '''a\x00'''\n", 2, ""},
 	} {
 		_, err := parseTask("t.toml", []byte(tt.text))
-		var wrong *taskError
+		var wrong *hone.UsageError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", tt.text, err)
 			continue
 		}
-		if wrong.Line != tt.line || !strings.Contains(wrong.Problem, tt.says) || wrong.Hint == "" || !strings.HasPrefix(err.Error(), "t.toml:") {
+		place := fmt.Sprintf("t.toml:%d: ", tt.line)
+		if tt.line == 0 {
+			place = "t.toml: "
+		}
+		if !strings.HasPrefix(wrong.Why, place) || !strings.Contains(wrong.Why, tt.says) || wrong.Next.First == "" {
 			t.Errorf("%q: %v, want line %d and %q", tt.text, err, tt.line, tt.says)
 		}
 	}
@@ -133,7 +139,7 @@ func FuzzTaskFile(f *testing.F) {
 	f.Add("[chat]\nuser.x = {y = [1, {z = 2}]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := parseTask("t.toml", []byte(text))
-		var wrong *taskError
+		var wrong *hone.UsageError
 		if err != nil && !errors.As(err, &wrong) {
 			t.Fatalf("%q: %v", text, err)
 		}
