@@ -41,10 +41,11 @@ type prompt struct {
 	Seen seenFiles `json:"seen,omitempty"`
 	// Warnings are for the user.
 	Warnings []string `json:"warnings,omitempty"`
-	// Listed means that the first round names all files, so that the model can ask for
-	// their contents (ruling C14); Choose, that it must ask before anything else.
-	Listed bool `json:"listed,omitempty"`
-	Choose bool `json:"choose,omitempty"`
+	// Listed means that the model can ask for the contents of files (ruling C14); Choose, that
+	// it must ask before anything else, in a call of its own that has the List of all.
+	Listed bool   `json:"listed,omitempty"`
+	Choose bool   `json:"choose,omitempty"`
+	List   string `json:"list,omitempty"`
 	// Asked means that it shows files that the model asked for; Replied, that it repeats
 	// the reply of the round before.
 	Asked   bool `json:"asked,omitempty"`
@@ -160,24 +161,26 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 		err = nil
 		p.Choose = l.Files == nil && l.isLarge(read, files)
 		p.Listed = p.Choose || l.Files != nil
-		if text = nil; p.Listed {
-			text = list(read, files)
+		if text = nil; p.Choose {
+			p.List = l.clean(list(read, files))
+			break
 		}
 		if l.Files != nil {
+			text = append(list(read, files), "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 			files, _ = pick(files, l.Files)
-			text = append(text, "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 		}
-		if !p.Choose {
-			var contents []byte
-			contents, p.Seen = rollup(read, files)
-			text = append(text, contents...)
-		}
+		var contents []byte
+		contents, p.Seen = rollup(read, files)
+		text = append(text, contents...)
 	default:
 		err = fmt.Errorf("read the code base: %w", err)
 	}
-	base := strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
-	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base)
+	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(l.clean(text))
 	return p, err
+}
+
+func (l Loop) clean(text []byte) string {
+	return strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
 }
 
 // Preview composes the first prompt without sending or recording anything.
@@ -190,7 +193,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	p, err := l.newPrompt(tree, files)
 	if p.Choose {
 		picker := l.picker()
-		text := p.Added + pickClosing
+		text := p.Added + p.List + pickClosing
 		fits := explain(picker.Fits(int64(len(picker.System)+len(text))), p)
 		return loop.Prompt{System: picker.System, Text: text, What: "the names of " + render.Count(len(files), "file") + ", from which the model chooses", Warnings: p.Warnings, Fits: fits}, err
 	}
