@@ -62,7 +62,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pri
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		if s.files, err = loop.FilesText(ctx, r.Tree, l.Guard, Own); err != nil {
+		if s.files, err = loop.FilesText(ctx, r.Tree, l.Guard, Own, r.Judges); err != nil {
 			return composed{}, err
 		}
 		if s.last, err = r.LastSession(l.Executor); err != nil {
@@ -316,7 +316,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loo
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	files, err := loop.FilesText(ctx, tree, l.Guard, Own)
+	files, err := loop.FilesText(ctx, tree, l.Guard, Own, nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
