@@ -284,26 +284,32 @@ func (e entry) told(text string) string {
 	}
 	text += fmt.Sprintf("\n(and %d more like these", more)
 	if len(places) > 0 {
-		where := "on " + strings.TrimLeft(render.Count(len(places), "line"), "0123456789 ")
-		if strings.Contains(places[0], ":") {
-			where = "at"
-		}
-		text += ", " + where + " " + strings.Join(places[:min(len(places), 20)], ", ")
+		text += ", " + onLines(places[:min(len(places), 20)])
 	}
 	return text + ")"
 }
 
 func (t telling) again() string {
-	switch also := "also on " + strings.TrimLeft(render.Count(len(t.lines), "line"), "0123456789 ") + " " + strings.Join(t.lines, ", "); {
+	switch {
 	case t.times == 1:
 		return ""
 	case len(t.lines) == 0:
 		return fmt.Sprintf(" (%d times)", t.times)
 	case t.times == len(t.lines)+1:
-		return " (" + also + ")"
-	default:
-		return fmt.Sprintf(" (%d times, %s)", t.times, also)
+		return " (also " + onLines(t.lines) + ")"
 	}
+	return fmt.Sprintf(" (%d times, also %s)", t.times, onLines(t.lines))
+}
+
+// The lines may have files.
+func onLines(lines []string) string {
+	where := "on lines "
+	if strings.Contains(lines[0], ":") {
+		where = "at "
+	} else if len(lines) == 1 {
+		where = "on line "
+	}
+	return where + strings.Join(lines, ", ")
 }
 
 // differing returns a line without the words at its start and end that another has, too.
