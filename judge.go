@@ -420,11 +420,12 @@ func (r *Run) checkIn(ctx context.Context, dir string, back []workspace.Delta) (
 		return nil, nil, err
 	}
 	defer tree.Close()
-	before := tree.Look(r.judging(back))
+	judges := r.judging(back)
+	before := tree.Look(judges)
 	if found, err = r.Trust.Copied(ctx, dir); err != nil {
 		return nil, nil, err
 	}
-	paths := before.Written(tree.Look(r.judging(back)))
+	paths := before.Written(tree.Look(judges))
 	now, err := tree.ManifestOf(ctx, paths, nil)
 	written = map[string]bool{}
 	for _, path := range paths {

@@ -176,11 +176,12 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		return r.completeAsking(ctx, passed, asked)
 	}
 	c, err := r.inspect(ctx, "check", func(ctx context.Context) (history.Checked, error) {
-		before := r.Tree.Look(r.judging(nil))
+		judges := r.judging(nil)
+		before := r.Tree.Look(judges)
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
-			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(r.judging(nil))), func(p string) bool { return slices.Contains(c.Restored, p) })
-			c.Lacks = slices.DeleteFunc(r.afterCommands(r.Ignored), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
+			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(judges)), func(p string) bool { return slices.Contains(c.Restored, p) })
+			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err
 	})

@@ -19,6 +19,7 @@ type view struct {
 	found     workspace.Manifest // the tree as the run found it; nil before the first round
 	judges    judge.Set          // Trust.Judges, with what follows from that tree
 	protected judge.Set          // the files of Trust.Protect, with the targets of links in that tree
+	ignored   *[]string          // what Ignored returned after the last command; nil before
 }
 
 type age int

@@ -156,7 +156,7 @@ func (r *Run) begin(ctx context.Context, s *stepSpec, input any, open opening) (
 	}
 	switch {
 	case s.hasEffect(), s.event == history.TypeAsk:
-		r.age = outdated // also because the user has time to change files
+		r.age, r.ignored = outdated, nil // also because the user has time to change files
 	case s.name != history.StepOpen: // which follows the check before the first round at once
 		r.age = min(r.age, aged)
 	}

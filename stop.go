@@ -132,10 +132,17 @@ func (r *Run) recordEnd(s State) (End, error) {
 		end.Ignored, end.Notes = last.Ignored, last.Notes
 		return end, nil
 	}
-	end.Ignored = listed(r.afterCommands(r.Ignored))
+	end.Ignored = listed(r.changedIgnored())
 	end.Notes = append(end.Notes, r.afterCommands(r.Lost)...)
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
+}
+
+func (r *Run) changedIgnored() []string {
+	if r.ignored == nil {
+		r.ignored = new(r.afterCommands(r.Ignored))
+	}
+	return slices.Clone(*r.ignored)
 }
 
 // afterCommands calls f, which may be nil, if the run has run commands.

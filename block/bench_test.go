@@ -13,7 +13,6 @@ func hostile(size int) map[string]string {
 	return map[string]string{
 		"openings":       fill("^^^a\n"),
 		"closings":       fill("^^^end\n"),
-		"slips":          fill("&&&\n"),
 		"text openings":  fill("&&&start\n"),
 		"nested":         strings.Repeat("^^^a\n", size/12) + strings.Repeat("^^^end\n", size/12),
 		"four kinds":     fill("&&&start\n%%%start\n^^^a\n$$$start\n&&&end\n%%%end\n^^^end\n$$$end\n"),

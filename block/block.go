@@ -21,12 +21,9 @@
 // one, and neither is a sign repeated more than three times, as in compilers'
 // underlines and in rulers.
 //
-// Lines outside blocks are ignored, including Markdown fences around a reply.
-// The exception is a slip: three signs followed by nothing, or by one word of
-// letters that is neither "start" nor "end" (`&&&begin`, a bare `^^^`). Outside
-// blocks a slip is a problem, because what follows was probably meant as a
-// block. Inside a block it is text, because Erlang comments and compilers'
-// underlines look like this.
+// Lines outside blocks are ignored, including Markdown fences around a reply. Three
+// signs followed by nothing, or by another word, are text, because Erlang's comments and
+// compilers' underlines look like this.
 //
 // # Blocks
 //

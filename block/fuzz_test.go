@@ -35,7 +35,10 @@ func checkProblems(t *testing.T, text string, problems []Problem) {
 	t.Helper()
 	lines := slices.Collect(strings.Lines(text))
 	last := 0
-	for _, p := range problems {
+	for i, p := range problems {
+		if i >= maxProblems && p.Line == 0 {
+			continue // the number of those that are omitted
+		}
 		if p.Line < last || p.Line > len(lines) {
 			t.Fatalf("%v after line %d, of %d lines", p, last, len(lines))
 		}

@@ -66,7 +66,7 @@ func plain(lines []string) bool {
 	for _, line := range lines {
 		k, r := classify(line)
 		switch {
-		case r == text, r == slip && open != outside:
+		case r == text:
 		case r == closing && open == k:
 			open = outside
 		case r == opening && open == outside:

@@ -36,7 +36,6 @@ const (
 	text    role = iota // not a marker
 	opening             // opens a block
 	closing             // closes a block
-	slip                // probably meant as one of these
 )
 
 // marker is a line that is not text.
@@ -46,8 +45,7 @@ type marker struct {
 	line  int    // from 1
 	start int    // offset of the line in the text
 	text  string // the line
-	next  int    // index of the next opening or closing of the kind; the number of markers if there is none
-	slip  int    // line of the first slip of the kind before that one; 0 if there is none
+	next  int    // index of the next marker of the kind; the number of markers if there is none
 }
 
 func classify(line string) (kind, role) {
@@ -56,14 +54,11 @@ func classify(line string) (kind, role) {
 		return 0, text
 	}
 	k, rest := kind(strings.IndexByte(signs, s[0])), strings.TrimSpace(s[3:])
-	const longest = 16 // of a slip's word
 	switch {
 	case strings.EqualFold(rest, "end"), k == file && strings.EqualFold(rest, "delete"):
 		return k, closing
 	case k == file && rest != "", strings.EqualFold(rest, "start"):
 		return k, opening
-	case len(rest) <= longest && strings.Trim(strings.ToLower(rest), "abcdefghijklmnopqrstuvwxyz") == "":
-		return k, slip
 	}
 	return 0, text
 }
@@ -100,14 +95,9 @@ func markersOf(text string) []marker {
 		}
 		at += len(line)
 	}
-	var slips [kinds]int
 	next := [kinds]int{len(all), len(all), len(all), len(all)}
 	for i := len(all) - 1; i >= 0; i-- {
-		m := &all[i]
-		m.next, m.slip = next[m.kind], slips[m.kind]
-		if slips[m.kind] = m.line; m.role != slip {
-			next[m.kind], slips[m.kind] = i, 0
-		}
+		all[i].next, next[all[i].kind] = next[all[i].kind], i
 	}
 	return all
 }
@@ -130,7 +120,7 @@ func Parse(text string) (Reply, []Problem) {
 		problems = append([]Problem{{Marker: "$$$", Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}, problems...)
 	}
 	if p.more > 0 {
-		problems = append(problems, Problem{Line: p.moreFrom, Text: fmt.Sprintf("and %d more problems from this line on", p.more)})
+		problems = append(problems, Problem{Text: fmt.Sprintf("and %d more problems", p.more)})
 	}
 	return p.reply, problems
 }
@@ -147,12 +137,11 @@ type parser struct {
 	reply    Reply
 	spans    [][2]int
 	lines    map[string]int // of each path
-	tried    [kinds]bool    // there is a marker of the kind, except slips in blocks
+	tried    [kinds]bool    // there is a marker of the kind
 	opened   [kinds]bool    // there is an opening outside of other blocks
-	reported [kinds]int     // openings and slips that were reported: the same number of closings and slips follow from them
+	reported [kinds]int     // openings that were reported: the same number of closings follow from them
 	problems []Problem
 	more     int // problems that are only counted
-	moreFrom int // the line of the first of them
 }
 
 // maxProblems is how many problems of a reply are reported individually.
@@ -160,14 +149,11 @@ const maxProblems = 50
 
 // The text is only made for what is reported, so that a reply with an error in every line costs no more than reading it.
 func (p *parser) add(m marker, format string, args ...any) {
-	switch {
-	case len(p.problems) < maxProblems:
-		p.problems = append(p.problems, Problem{Line: m.line, Marker: m.String(), Text: fmt.Sprintf(format, args...)})
+	if len(p.problems) == maxProblems {
+		p.more++
 		return
-	case p.more == 0:
-		p.moreFrom = m.line
 	}
-	p.more++
+	p.problems = append(p.problems, Problem{Line: m.line, Marker: m.String(), Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) read() {
@@ -177,7 +163,11 @@ func (p *parser) read() {
 		p.tried[k] = true
 		p.opened[k] = p.opened[k] || m.role == opening
 		switch {
-		case m.role == opening && m.next < len(marks) && marks[m.next].role == closing:
+		case m.role == closing && p.reported[k] > 0:
+			p.reported[k]--
+		case m.role == closing:
+			p.add(m, "closes a block that was not opened; %s must be alone on a line before the text", openings[k])
+		case m.next < len(marks) && marks[m.next].role == closing:
 			end := marks[m.next]
 			if inside := marks[i+1 : m.next]; p.isWhole(m, end, inside) {
 				p.take(m, end)
@@ -188,27 +178,12 @@ func (p *parser) read() {
 				strings.TrimSpace(p.text[end.end():marks[i+1].start]) == "" {
 				i++
 			}
-		case m.role == opening:
+		case m.next == len(marks):
 			p.reported[k]++
-			slipped := ""
-			if m.slip > 0 {
-				slipped = fmt.Sprintf(" (line %d does not close it)", m.slip)
-			}
-			if m.next == len(marks) {
-				p.add(m, "is not closed%s; write %s alone on a line after its text", slipped, closings[k])
-			} else {
-				p.add(m, "is not closed%s before line %d (%s) opens another; blocks must not nest: write %s alone on a line before that one", slipped, marks[m.next].line, marks[m.next], closings[k])
-			}
-		case p.reported[k] > 0:
-			p.reported[k]--
-		case m.role == closing:
-			p.add(m, "closes a block that was not opened; %s must be alone on a line before the text", openings[k])
-		case k == file:
-			p.reported[k]++
-			p.add(m, "names no file; write ^^^ and the file's path to open a block, or ^^^end to close it")
+			p.add(m, "is not closed; write %s alone on a line after its text", closings[k])
 		default:
 			p.reported[k]++
-			p.add(m, "is not a marker; write %s to open a block, or %s to close it", openings[k], closings[k])
+			p.add(m, "is not closed before line %d (%s) opens another; blocks must not nest: write %s alone on a line before that one", marks[m.next].line, marks[m.next], closings[k])
 		}
 	}
 }
@@ -218,8 +193,6 @@ func (p *parser) isWhole(m, end marker, inside []marker) bool {
 	whole := true
 	for _, other := range inside {
 		switch k := other.kind; {
-		case other.role == slip:
-			continue
 		case other.role == closing && p.reported[k] > 0:
 			p.reported[k]--
 		default:

@@ -129,7 +129,7 @@ func (s *Session) enclose(m loop.Model, role string, walls *Walls) (*enclosedAge
 	}
 	if p, ok := wireProvider(m.Agent); ok {
 		key, _ := p.Key(s.host.getenv)
-		e.config = agent.ForwardConfig{Wire: m.Agent.Wire, Base: s.host.endpoint(m.Agent), Key: key, Reserve: e.reserve, Meter: p.meter,
+		e.config = agent.ForwardConfig{Wire: m.Agent.Wire, Base: s.host.endpoint(m.Agent), Key: key, Reserve: e.reserve, Reader: p.reader,
 			Hosted: m.Agent.Hosted, Timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
 		probe, err := agent.NewForward(e.config)
 		if err != nil {

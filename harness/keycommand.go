@@ -11,7 +11,6 @@ import (
 
 	"hone/model"
 	"hone/sandbox"
-	"hone/sandbox/wall"
 )
 
 // keySource is how commands that print keys are run, and who learns the keys. A session has
@@ -45,17 +44,6 @@ var (
 	_ model.Model = (*keyedModel)(nil)
 	_ Prober      = (*keyedModel)(nil)
 )
-
-func (h Host) withKeyCommand(line string, open func(key string) (model.Model, error)) (model.Model, error) {
-	if _, err := open("no key yet"); err != nil {
-		return nil, err
-	}
-	m := &keyedModel{keySource: h.keys, line: line, environ: h.environ(), open: open}
-	if m.keySource == nil {
-		m.keySource = &keySource{wall.None{}, ".", func(string) {}}
-	}
-	return m, nil
-}
 
 // Generate makes one attempt, and another one with a new key if the server refuses the first
 // because of its key: that costs nothing.

@@ -19,6 +19,7 @@ import (
 	"hone/model/openai"
 	"hone/model/script"
 	"hone/model/texttools"
+	"hone/sandbox/wall"
 )
 
 // Provider is a way to reach models. An entry in [Providers] is all that hone
@@ -39,9 +40,9 @@ type Provider struct {
 	ownAddress  bool // there is no address unless the user gives one
 	hostOnly    bool // Base contains a host; what it lacks of an address is that of Address
 
-	// meter returns the meter of a response to an agent; nil if the forwarder does
+	// reader returns the reader of a response to an agent; nil if the forwarder does
 	// not speak the wire format.
-	meter func(path string) model.Meter
+	reader func(path string) model.Reader
 }
 
 // Family is a family of a provider's models, with their limits in tokens as the
@@ -69,18 +70,18 @@ func Providers() []Provider {
 			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"gemini-", 0, 8_192}, {"", 0, 8_192}},
 			open: func(a access) (model.Model, error) {
 				return gemini.New(gemini.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
-			}, meter: gemini.NewMeter},
+			}, reader: gemini.NewReader},
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
 				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}, {"gpt-", 0, 0}},
 			About: "with a base URL any server that speaks the same\n" +
 				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
-			open: openOpenAI, meter: openai.NewMeter, keyOptional: true},
+			open: openOpenAI, reader: openai.NewReader, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
 			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
 			open: func(a access) (model.Model, error) {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
-			}, meter: anthropic.NewMeter},
+			}, reader: anthropic.NewReader},
 		{Name: "ollama", Base: "OLLAMA_HOST", Address: "http://127.0.0.1:11434/v1", open: openChat, hostOnly: true},
 		{Name: "script", Argument: "FILE", About: "replies that are written in a file, for tests and demonstrations", open: func(a access) (model.Model, error) {
 			s, err := script.New(a.name)
@@ -98,12 +99,12 @@ func Providers() []Provider {
 }
 
 func openOpenAI(a access) (model.Model, error) {
-	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: openai.Wire(a.wire), Timeouts: a.timeouts}), nil
+	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: a.wire, Timeouts: a.timeouts}), nil
 }
 
 // Some servers only know OpenAI's older wire format.
 func openChat(a access) (model.Model, error) {
-	a.wire = string(openai.Chat)
+	a.wire = openai.Chat
 	return openOpenAI(a)
 }
 
@@ -239,15 +240,26 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 		return nil, err
 	}
 	if m.KeyCommand != "" {
-		return h.withKeyCommand(m.KeyCommand, func(key string) (model.Model, error) {
+		keyed := &keyedModel{keySource: h.keys, line: m.KeyCommand, environ: h.environ(), open: func(key string) (model.Model, error) {
 			a.key, a.variable = key, config.KeyCommand.Key
 			return p.open(a)
-		})
+		}}
+		if h.keys == nil {
+			keyed.keySource = &keySource{wall.None{}, ".", func(string) {}}
+		}
+		if _, err := keyed.open("no key yet"); err != nil {
+			return nil, err
+		}
+		return keyed, nil
 	}
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
-		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			Next: h.afterNoKey(p)}}
+		next := hone.Next{First: fmt.Sprintf("export %s=…", p.Keys[0])}
+		if other, err := defaultModel(h.getenv); err == nil {
+			or := useModel(other)
+			or.Remark, next.Or = "whose key is set", &or
+		}
+		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")), Next: next}}
 	}
 	return p.open(a)
 }
@@ -266,28 +278,6 @@ func (h Host) Prober(m loop.Model) (Prober, error) {
 	}
 	p, _ := opened.(Prober)
 	return p, nil
-}
-
-func (h Host) afterNoKey(p Provider) hone.Next {
-	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
-		variable, value, _ := strings.Cut(entry, "=")
-		if value != "" && p.resembles(variable) {
-			return hone.Next{First: fmt.Sprintf("hone does not read %[2]s: export %[1]s=\"$%[2]s\"", p.Keys[0], variable)}
-		}
-	}
-	next := hone.Next{First: fmt.Sprintf("export %s=…", p.Keys[0])}
-	if other, err := defaultModel(h.getenv); err == nil {
-		or := useModel(other)
-		or.Remark, next.Or = "whose key is set", &or
-	}
-	return next
-}
-
-// OPENAI_KEY resembles OPENAI_API_KEY.
-func (p Provider) resembles(variable string) bool {
-	brand, _, _ := strings.Cut(p.Keys[0], "_")
-	return strings.HasPrefix(variable, brand+"_") && (strings.HasSuffix(variable, "KEY") || strings.HasSuffix(variable, "TOKEN")) &&
-		!slices.Contains(KeyVariables(), variable)
 }
 
 // Empty means the provider's own.

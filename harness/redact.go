@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -112,42 +111,34 @@ func withSecretsOf(ctx context.Context, root string, g *secret.Guard, getenv fun
 // Such secrets were sent, because a command printed them before they were in a secret file, for example, and a resumed run must
 // send the same again.
 func withoutRecorded(g *secret.Guard, j *journal.Journal) *secret.Guard {
-	for text := range recordedTexts(j) {
-		if !g.Knows() {
-			return g
-		}
+	drop := func(text string) {
 		if g.RedactKnown(text) != text {
 			g = g.WithSecrets(slices.DeleteFunc(slices.Clone(g.Secrets), func(v string) bool {
 				return (&secret.Guard{Secrets: []string{v}}).RedactKnown(text) != text
 			}))
 		}
 	}
+	seen := map[string]bool{}
+	for _, e := range j.Events() {
+		if !g.Knows() {
+			return g
+		}
+		line := string(e.Line())
+		drop(line)
+		if e.Type == history.TypeApply { // the contents of changed files were not sent
+			continue
+		}
+		for _, name := range objectName.FindAllString(line, -1) {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if text, err := j.Home().Get(name); err == nil {
+				drop(string(text))
+			}
+		}
+	}
 	return g
 }
 
 var objectName = lazyregexp.New(`\b[0-9a-f]{64}\b`)
-
-// The contents of changed files are left out.
-func recordedTexts(j *journal.Journal) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		seen := map[string]bool{}
-		for _, e := range j.Events() {
-			line := string(e.Line())
-			if !yield(line) {
-				return
-			}
-			if e.Type == history.TypeApply {
-				continue
-			}
-			for _, name := range objectName.FindAllString(line, -1) {
-				if seen[name] {
-					continue
-				}
-				seen[name] = true
-				if text, err := j.Home().Get(name); err == nil && !yield(string(text)) {
-					return
-				}
-			}
-		}
-	}
-}

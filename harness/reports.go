@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"hone/check"
 	"hone/workspace"
 	"hone/workspace/treepath"
@@ -20,7 +22,6 @@ const (
 	maxReports = 1000
 	maxReport  = 16 << 20 // bytes of one report
 	maxBytes   = 64 << 20 // bytes of all reports
-	maxVisited = 200_000  // files and directories that are searched
 )
 
 // watchReports notes which reports there are: the files of a tree that a glob matches. The function
@@ -67,30 +68,15 @@ func listReports(dir, pattern string) map[string]fs.FileInfo {
 		return found // the check fails without its directory
 	}
 	defer root.Close()
-	top := "."
-	for part := range strings.SplitSeq(path.Dir(path.Clean(filepath.ToSlash(pattern))), "/") {
-		if strings.ContainsAny(part, `*?[{\`) {
-			break
-		}
-		top = path.Join(top, part)
-		if info, err := root.Lstat(filepath.FromSlash(top)); err != nil || !info.IsDir() {
-			return found
-		}
+	below := strings.HasSuffix(pattern, "/") || !strings.ContainsAny(pattern, `*?[{\`)
+	if pattern = path.Clean(filepath.ToSlash(pattern)); below {
+		pattern = "{" + pattern + "," + pattern + "/**}"
 	}
-	globs, visited := treepath.CompileValid([]string{pattern}, false), 0
-	_ = fs.WalkDir(root.FS(), top, func(name string, d fs.DirEntry, err error) error {
-		switch visited++; {
-		case visited > maxVisited:
-			return fs.SkipAll
-		case err != nil || d.IsDir() && (treepath.Hidden(name) || path.Base(name) == ".git"):
-			return fs.SkipDir
-		case !d.Type().IsRegular() || !globs.Match(name):
-			return nil
-		}
-		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil {
+	_ = doublestar.GlobWalk(root.FS(), pattern, func(name string, d fs.DirEntry) error {
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() && !treepath.Hidden(name) && !slices.Contains(strings.Split(name, "/"), ".git") {
 			found[name] = info
 		}
 		return nil
-	})
+	}, doublestar.WithNoFollow())
 	return found
 }

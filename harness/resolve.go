@@ -7,14 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone"
-
 	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
+	"hone/workspace/treepath"
 )
 
 // Resolve resolves the settings that every loop has. The values are of all settings; file
@@ -31,7 +32,35 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	if err := cmp.Or(ValidFormat(v, file), loop.CheckLine(s.Check)); err != nil {
 		return s, err
 	}
+	h.noteUnmatched(root, v, file)
 	return s, checkCostLimit(config.MaxCost.In(v), s.Model)
+}
+
+// A misspelled glob would protect, send or allow nothing without a word.
+func (h Host) noteUnmatched(root string, v config.Values, file config.File) {
+	for _, s := range []config.Setting[[]string]{config.Protect, config.Only, config.Send, config.Include} {
+		for _, glob := range s.In(v) {
+			globs, found := treepath.CompileValid([]string{glob}, true), errors.New("found")
+			err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+				switch {
+				case err != nil || d.IsDir() && d.Name() == ".git":
+					return fs.SkipDir
+				case !d.IsDir() && globs.Match(path):
+					return found
+				}
+				return nil
+			})
+			if err == found {
+				continue
+			}
+			problem, hint := strconv.Quote(glob)+" matches no file", "patterns are relative to "+root
+			if slices.Contains(s.In(file.Shared()), glob) {
+				h.Note(file.Wrong(s.Key, problem, hint).Error())
+			} else {
+				h.Note("--" + s.FlagName() + ": " + problem + "; " + hint)
+			}
+		}
+	}
 }
 
 func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file config.File) (loop.Model, error) {
@@ -134,11 +163,12 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
-	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), h.fileAddress(m, file)))
-	var err error
-	if m.KeyCommand, err = fileKeyCommand(m, file); err != nil {
+	address, keyCommand, err := h.fromFile(m, file)
+	if err != nil {
 		return m, err
 	}
+	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), address))
+	m.KeyCommand = keyCommand
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
@@ -146,34 +176,22 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 	return m, nil
 }
 
-// The configuration's address is for this model if no variable has another, and the configuration names no model of another
-// provider.
-func (h Host) fileAddress(m loop.Model, file config.File) string {
-	p, _, err := splitModel(m.Name)
-	if err != nil || p.Base != "" && h.getenv(p.Base) != "" {
-		return ""
-	}
-	if named := (loop.Model{Name: config.Model.In(file.Shared())}); named.Name != "" && named.Provider() != p.Name {
-		return ""
-	}
-	return file.Late(config.BaseURL)
-}
-
-// No other provider may see the key.
-func fileKeyCommand(m loop.Model, file config.File) (string, error) {
-	line := file.Late(config.KeyCommand)
-	if line == "" {
-		return "", nil
-	}
+// The configuration's address and key are for models of the provider that it names: no other may see the key. A variable
+// with an address comes first.
+func (h Host) fromFile(m loop.Model, file config.File) (address, keyCommand string, err error) {
+	address, keyCommand = file.Late(config.BaseURL), file.Late(config.KeyCommand)
 	named := loop.Model{Name: config.Model.In(file.Shared())}
-	if named.Name == "" {
-		return "", loop.Usage(config.HonePath+": "+config.KeyCommand.Key+" says whose key it prints only together with model",
+	p, _, err := splitModel(m.Name)
+	switch {
+	case keyCommand != "" && named.Name == "":
+		return "", "", loop.Usage(config.HonePath+": "+config.KeyCommand.Key+" says whose key it prints only together with model",
 			"write the model next to it, such as model = \"openai/NAME\"")
+	case err != nil, named.Name != "" && named.Provider() != p.Name:
+		return "", "", err
+	case p.Base != "" && h.getenv(p.Base) != "":
+		address = ""
 	}
-	if named.Provider() != m.Provider() {
-		return "", nil
-	}
-	return line, nil
+	return address, keyCommand, nil
 }
 
 func checkCostLimit(limit float64, model loop.Model) error {
@@ -188,17 +206,6 @@ func checkCostLimit(limit float64, model loop.Model) error {
 		if m.Name != "" && (m.Price == nil || m.PriceSource == localServer.Source) {
 			return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
 				"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens, 0 if it costs nothing")
-		}
-	}
-	return nil
-}
-
-// CanLimitCost returns why a limit of costs cannot be enforced for a loop, such as that
-// the price of one of its models is unknown; nil if it can.
-func CanLimitCost(l loop.Loop) error {
-	for _, asked := range l.Models() {
-		if err := checkCostLimit(1, *asked.Model); err != nil {
-			return err
 		}
 	}
 	return nil

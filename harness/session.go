@@ -18,6 +18,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/excerpt"
 	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
@@ -339,7 +340,12 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before, s.run.OnRound, s.run.Ignored, s.run.Lost = s.lastManifest(), s.beforeRound, s.changedIgnored, s.lost
+		last := s.journal.Run()
+		if s.fresh {
+			last = s.LastRun()
+		}
+		s.run.Before = func() workspace.Manifest { return history.LastManifest(s.Home, last) }
+		s.run.OnRound, s.run.Ignored, s.run.Lost = s.beforeRound, s.changedIgnored, s.lost
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
@@ -364,7 +370,11 @@ func (s *Session) changedIgnored() []string {
 
 // It is best effort: a repository that cannot be read has no lines.
 func (s *Session) lost() []string {
-	start, _ := s.run.Past().First().Payload.(hone.Start)
+	first := s.run.Past().First()
+	if top, err := git.Top(s.Dir); err != nil || gitdir.RefsUnchanged(filepath.Join(top, ".git"), first.Time) {
+		return nil
+	}
+	start, _ := first.Payload.(hone.Start)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	repo, err := git.OpenAt(s.Dir)
@@ -394,14 +404,6 @@ func (s *Session) Build() (loop.Built, error) {
 		err = errors.Join(err, discardErr)
 	}
 	return loop.Built{}, err
-}
-
-func (s *Session) lastManifest() func() workspace.Manifest {
-	run := s.journal.Run()
-	if s.fresh {
-		run = s.LastRun()
-	}
-	return func() workspace.Manifest { return history.LastManifest(s.Home, run) }
 }
 
 // Begin records in the lock which run this process works on, and in the journal

@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/harness/runs"
+	"hone/history"
 	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/loop"
@@ -30,7 +31,7 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	s := runEmptyLoop(t, dir, func(r *hone.Run) { before = r.Before() })
 	defer s.Close()
 	// The start is recorded, so that this is what a resumed run begins with.
-	if m := s.lastManifest()(); len(m) == 0 || m[len(m)-1].Path != file {
+	if m := history.LastManifest(s.Home, s.journal.Run()); len(m) == 0 || m[len(m)-1].Path != file {
 		t.Errorf("it would be resumed from %v", m)
 	}
 	return before

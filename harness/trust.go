@@ -116,39 +116,37 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 		r = TrustRecord{Folder: n.Folder}
 	}
 	byDigest, byName := h.typedTrust(n)
-	if len(n.Programs) > 0 && !r.Programs && !byName {
-		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Programs: n.Programs}}) {
-			return &hone.UsageError{Why: fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
-				Next: hone.Next{First: "read them, then", Verb: hone.Accept, Dir: n.Folder,
-					Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
+	accept := func(q TrustQuestion, add func()) bool {
+		if h.Trust == nil || !h.Trust(ctx, q) {
+			return false
 		}
-		r.Programs = true
-		h.record(r)
-	}
-	if open := n.untrusted(r); len(open) > 0 && !byDigest {
-		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()}) {
-			return h.untrustedSettings(n, open)
+		add()
+		if err := r.save(); err != nil {
+			h.Note(err.Error() + "; hone will ask again")
 		}
-		for _, s := range open {
-			r.Settings = append(r.Settings, s.String())
-		}
-		h.record(r)
+		return true
 	}
-	return nil
-}
-
-func (h Host) record(r TrustRecord) {
-	if err := r.save(); err != nil {
-		h.Note(err.Error() + "; hone will ask again")
+	if len(n.Programs) > 0 && !r.Programs && !byName &&
+		!accept(TrustQuestion{Needs: Needs{Folder: n.Folder, Programs: n.Programs}}, func() { r.Programs = true }) {
+		return &hone.UsageError{Why: fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
+			Next: hone.Next{First: "read them, then", Verb: hone.Accept, Dir: n.Folder,
+				Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
 	}
-}
-
-// HONE_TRUST is a list: 1 and digests.
-func (h Host) typedTrust(n Needs) (settings, programs bool) {
-	typed := strings.Split(h.getenv("HONE_TRUST"), ",")
-	digest := n.Digest()
-	settings = digest != "" && slices.Contains(typed, digest)
-	return settings, settings || h.TrustPrograms || slices.Contains(typed, "1")
+	open := n.untrusted(r)
+	if len(open) == 0 || byDigest || accept(TrustQuestion{Needs: Needs{Folder: n.Folder, Settings: open}, Changed: len(r.Settings) > 0, Digest: n.Digest()},
+		func() { r.Settings = append(r.Settings, Needs{Settings: open}.lines()...) }) {
+		return nil
+	}
+	var keys []string
+	for _, s := range open {
+		keys = append(keys, s.Key)
+	}
+	why := fmt.Sprintf("settings of %s are not trusted: %s", n.Folder, strings.Join(keys, ", "))
+	if typed := h.getenv("HONE_TRUST"); typed != "" && typed != "1" {
+		why += "; HONE_TRUST does not have their digest"
+	}
+	return &hone.UsageError{Why: why, Next: hone.Next{First: "to read them, and trust them", Verb: hone.Accept, Dir: n.Folder,
+		Remark: "which without a terminal prints the digest for HONE_TRUST"}}
 }
 
 // TrustOwn records that the user trusts what a folder needs, because hone wrote all of
@@ -173,25 +171,12 @@ func (n Needs) untrusted(r TrustRecord) []config.Opening {
 	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return slices.Contains(r.Settings, s.String()) })
 }
 
-func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
-	return h.Trust != nil && h.Trust(ctx, q)
-}
-
-func (h Host) untrustedSettings(n Needs, open []config.Opening) error {
-	const most = 5
-	var keys []string
-	for _, s := range open[:min(most, len(open))] {
-		keys = append(keys, s.Key)
-	}
-	if more := len(open) - most; more > 0 {
-		keys = append(keys, fmt.Sprintf("and %d more", more))
-	}
-	why := fmt.Sprintf("settings of %s are not trusted: %s", n.Folder, strings.Join(keys, ", "))
-	if typed := h.getenv("HONE_TRUST"); typed != "" && typed != "1" {
-		why += "; HONE_TRUST does not have their digest"
-	}
-	return &hone.UsageError{Why: why, Next: hone.Next{First: "to read them, and trust them", Verb: hone.Accept, Dir: n.Folder,
-		Remark: "which without a terminal prints the digest for HONE_TRUST"}}
+// HONE_TRUST is a list: 1 and digests.
+func (h Host) typedTrust(n Needs) (settings, programs bool) {
+	typed := strings.Split(h.getenv("HONE_TRUST"), ",")
+	digest := n.Digest()
+	settings = digest != "" && slices.Contains(typed, digest)
+	return settings, settings || h.TrustPrograms || slices.Contains(typed, "1")
 }
 
 // Openings says what a loop's settings open, one line each: addresses that are not the

@@ -14,7 +14,6 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
-	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/config"
 	"hone/internal/gitdir"
@@ -311,11 +310,6 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 			}
 		}
 		notes = append(notes, w.newlyDenied(c.Dir, outputOf(result))...)
-	}
-	if w.session != nil {
-		if n, damaged := runs.IndexNote(w.session.run.Tree.Dir()); damaged {
-			notes = append(notes, n)
-		}
 	}
 	for _, n := range notes {
 		err = errors.Join(err, w.advise(n))

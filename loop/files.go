@@ -22,19 +22,13 @@ const (
 	maxFilesText = 8 << 10 // bytes
 )
 
-// FilesText lists the files of the tree but for the loop's own, so that a model need not ask for
-// them: all of them, or those that are the least deep; and in a line those that judge its work. It is empty if there are none. own
-// and judges may be nil.
-func FilesText(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, own, judges func(path string) bool) (string, error) {
-	files, err := tree.Files(ctx)
-	if err != nil {
-		return "", err
-	}
-	if own != nil {
-		files = slices.DeleteFunc(files, func(f workspace.File) bool { return own(f.Path) })
-	}
+// FilesText lists the files of a tree but for those that git ignores and the loop's own, so that a model need not ask for
+// them: all of them, or those that are the least deep; and in a line those that judge its work. It is empty if there are none.
+// own and judges may be nil.
+func FilesText(tree workspace.Manifest, guard *secret.Guard, own, judges func(path string) bool) string {
+	files := slices.DeleteFunc(slices.Clone(tree), func(f workspace.Entry) bool { return f.Ignored || own != nil && own(f.Path) })
 	if len(files) == 0 {
-		return "", nil
+		return ""
 	}
 	part := ""
 	if judges != nil {
@@ -42,13 +36,13 @@ func FilesText(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, o
 	}
 	text, listed := namesOf(files, guard)
 	if listed == len(files) {
-		return "Files:\n" + text + part, nil
+		return "Files:\n" + text + part
 	}
-	slices.SortStableFunc(files, func(a, b workspace.File) int {
+	slices.SortStableFunc(files, func(a, b workspace.Entry) int {
 		return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
 	})
 	text, listed = namesOf(files, guard)
-	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text+part), nil
+	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text+part)
 }
 
 // likeTest matches the names of tests, which are told as a pattern.
@@ -57,7 +51,7 @@ var likeTest = lazyregexp.New(`^(?:(test_).+(\.\w+)|.+([_.-](?:test|spec)\.\w+))
 // maxParts is how many names and patterns of files that are part of the check are told.
 const maxParts = 12
 
-func partOfCheck(files []workspace.File, judges func(path string) bool) string {
+func partOfCheck(files workspace.Manifest, judges func(path string) bool) string {
 	others := map[string]bool{} // directories that have files that are not
 	for _, f := range files {
 		for dir := path.Dir(f.Path); !judges(f.Path) && dir != "."; dir = path.Dir(dir) {
@@ -89,7 +83,7 @@ func partOfCheck(files []workspace.File, judges func(path string) bool) string {
 	return "Part of the check, which must also pass with these as they were: " + strings.Join(parts, ", ") + "\n"
 }
 
-func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed int) {
+func namesOf(files workspace.Manifest, guard *secret.Guard) (text string, listed int) {
 	var dirs []string
 	names, size := map[string][]string{}, 0
 	for _, f := range files[:min(len(files), maxFiles)] {
@@ -126,8 +120,8 @@ func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed i
 // Look tells a model where it works: the directory and the files of the run's tree but for its own. It is looked at once a round.
 func Look(ctx context.Context, r *hone.Run, guard *secret.Guard) (string, error) {
 	return hone.Step(ctx, r, "look", nil, func(ctx context.Context) (string, error) {
-		files, err := FilesText(ctx, r.Tree, guard, r.Own, r.Judges)
-		return fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(guard.Redact(r.Tree.Dir())), files), err
+		tree, err := r.Manifest(ctx)
+		return fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(guard.Redact(r.Tree.Dir())), FilesText(tree, guard, r.Own, r.Judges)), err
 	})
 }
 

@@ -17,9 +17,9 @@ func TestPartOfCheck(t *testing.T) {
 		"lib/test_one.py lib/test_two.py":       "test_*.py",
 		"Makefile src/app.spec.ts":              "Makefile, *.spec.ts",
 	} {
-		var files []workspace.File
+		var files workspace.Manifest
 		for _, name := range append(strings.Fields(judging), "main.go", "a/a.go", "b/b.go", "lib/lib.py", "src/app.ts") {
-			files = append(files, workspace.File{Path: name})
+			files = append(files, workspace.Entry{Path: name})
 		}
 		if want != "" {
 			want = "Part of the check, which must also pass with these as they were: " + want + "\n"

@@ -27,8 +27,7 @@ type Framer struct {
 	cr     bool   // the last byte ended a line; a line feed belongs to it
 	name   string
 	data   []byte // of the current event
-	json   balance
-	run    int // stored bytes of the current line
+	run    int    // stored bytes of the current line
 }
 
 // Write adds the next bytes.
@@ -120,13 +119,14 @@ func (f *Framer) endLine() {
 		f.endLine()
 		return
 	case string(name) == "data":
-		if value = bytes.TrimPrefix(value, []byte(" ")); len(f.data) > 0 {
+		value = bytes.TrimPrefix(value, []byte(" "))
+		if len(f.data) > 0 && beginsJSON(value) && json.Valid(f.data) {
+			f.endEvent() // there was no blank line
+		}
+		if len(f.data) > 0 {
 			f.data = append(f.data, '\n')
 		}
 		f.data = append(f.data, value...)
-		if f.json.add(value) {
-			f.endEvent()
-		}
 	case string(name) == "event":
 		f.name = string(bytes.TrimSpace(value))
 	case !isFieldName(name):
@@ -146,13 +146,15 @@ func isFieldName(name []byte) bool {
 	return true
 }
 
+func beginsJSON(data []byte) bool { return len(data) > 0 && (data[0] == '{' || data[0] == '[') }
+
 // endEvent passes the event on unless it is a sign of life. The text of an error counts.
 func (f *Framer) endEvent() {
 	data := bytes.TrimSpace(f.data)
-	f.data, f.json = f.data[:0], balance{}
+	f.data = f.data[:0]
 	switch {
 	case len(data) == 0, string(data) == "{}", string(data) == "[]":
-	case data[0] == '{', data[0] == '[', f.name == "error":
+	case beginsJSON(data), f.name == "error":
 		f.Event(f.name, data)
 	}
 }
@@ -167,7 +169,7 @@ func (f *Framer) End() (inside bool) {
 	f.plain = f.plain || len(f.body) > 0
 	body := bytes.TrimSpace(f.body)
 	if !f.plain || len(body) == 0 {
-		inside = len(f.data) > 0
+		inside = beginsJSON(bytes.TrimSpace(f.data)) && !json.Valid(f.data) && !bytes.HasPrefix(f.data, []byte("[DONE]"))
 		f.endEvent()
 		return inside
 	}
@@ -196,34 +198,4 @@ func jsonList(body []byte) (list []json.RawMessage, ok bool) {
 		list = append(list, line)
 	}
 	return list, true
-}
-
-// balance tells where a JSON value ends that may have several lines.
-type balance struct {
-	begun, text, escaped bool
-	depth                int
-}
-
-// It reports whether the value ends with the line. Anything but an object or an array does.
-func (b *balance) add(line []byte) bool {
-	for _, c := range line {
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.text:
-			b.text, b.escaped = c != '"', c == '\\'
-		case c == '"':
-			b.text = true
-		case c == '{', c == '[':
-			b.depth++
-		case c == '}', c == ']':
-			b.depth--
-		}
-		if !b.begun && c != ' ' && c != '\t' {
-			if b.begun = true; b.depth == 0 {
-				return true
-			}
-		}
-	}
-	return b.begun && b.depth <= 0 && !b.text
 }

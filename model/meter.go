@@ -1,23 +1,65 @@
 package model
 
-// Meter reads the usage of a response that a program passes on to another one.
-// It is called with the data of each event of a stream, in order, or with a
-// response that is not a stream, and returns what the response has said so far.
-// It keeps none of the response's text, and ignores data that it cannot read.
-//
-// Each provider's package makes a Meter for one response.
-type Meter func(data []byte) Metered
+import (
+	"bytes"
+	"errors"
+	"io"
+)
 
-// Metered is what a response has said so far.
-type Metered struct {
-	// Usage is nil before the response gives a finish reason, and if it reports
-	// no usage or something that cannot be counts of tokens.
-	Usage *Usage
-	// Reported means that the response reports a usage, readable or not.
-	Reported bool
-	// Final means that nothing can follow that changes Usage.
-	Final bool
-	// Fault is the provider's error inside the response, as one line; empty
-	// means none.
-	Fault string
+// Meter reads the usage of a response that a program passes on to another one. It is given
+// the data of each event, in order, or of a response that is not a stream. Events that it
+// cannot read leave the usage unknown.
+type Meter struct {
+	reader  Reader
+	size    int
+	settled bool
+	final   bool
+	err     error // of the first event that is an error or cannot be read
+}
+
+// NewMeter returns the meter of one response on the wire of the reader.
+func NewMeter(r Reader) *Meter { return &Meter{reader: r} }
+
+// Add reads the next event.
+func (m *Meter) Add(data []byte) {
+	m.size += len(data)
+	if m.final || m.err != nil {
+		return
+	}
+	fault := EventFault(data)
+	switch {
+	case bytes.HasPrefix(data, []byte("[DONE]")):
+		m.final = true
+	case fault != nil:
+		m.err = fault
+	case m.size > MaxBody:
+		m.err = errTooLarge
+	default:
+		settled, err := m.reader.Add(data)
+		m.final = err == io.EOF
+		if err != nil && !m.final && !m.settled {
+			m.err = err
+		}
+		m.settled = m.settled || settled
+	}
+}
+
+// Final reports whether nothing can follow that changes the usage.
+func (m *Meter) Final() bool { return m.final }
+
+// Usage returns what the response has used; nil if it is not complete, or if it does not say so
+// plausibly. Done means that the response is complete by itself. The error is the provider's
+// inside the response, as an [*Error], or why the usage is unknown.
+func (m *Meter) Usage(done bool) (*Usage, error) {
+	reply, err := m.reader.Reply(m.final || done)
+	var fault *Error
+	switch {
+	case errors.As(m.err, &fault), err == nil && m.err == nil:
+		return reply.Usage, m.err
+	case m.err != nil:
+		return nil, &Error{Kind: Garbage, Message: OneLine("cannot parse the response: " + m.err.Error())}
+	case errors.As(err, &fault) && fault.Kind != Cut:
+		return fault.Usage, fault
+	}
+	return nil, err
 }

@@ -7,8 +7,8 @@
 // wait, and how many tokens are known to be used.
 //
 // Each provider is a package below this one; these packages never print, log or
-// store a key. The file example_test.go contains a complete small provider, built
-// on an [Exchange]. Package modeltest lists what all providers guarantee, and
+// store a key. One that answers JSON over HTTP is an [Endpoint] and a [Reader]. The file
+// example_test.go contains a complete small provider, built on an [Exchange]. Package modeltest lists what all providers guarantee, and
 // tests it against servers that speak the real protocols, or a protocol of your
 // own. A provider without native tool calls ignores [Request.Tools]; package
 // texttools wraps it and sends tools and calls as text.

@@ -24,7 +24,6 @@ const readSchema = `{
 		"path": {"type": "string", "minLength": 1},
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000 and 32 KiB; default 200 in a larger file"},
-		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
 		"with_line_numbers": {"type": "boolean", "description": "default true"}
 	},
 	"required": ["path"],
@@ -36,7 +35,7 @@ const (
 	maxReadLines = 2000
 	maxReadBytes = 32 << 10
 	readLines    = 200  // of a file that exceeds a page, unless a call asks for more
-	maxReadLine  = 2000 // bytes of one line; column shows the rest
+	maxReadLine  = 2000 // bytes of one line
 )
 
 // Read returns the tool that shows files of the tree and the outputs of earlier
@@ -78,7 +77,6 @@ type readArgs struct {
 	Path    string `json:"path"`
 	Offset  int    `json:"offset"`
 	Limit   int    `json:"limit"`
-	Column  int    `json:"column"`
 	Numbers *bool  `json:"with_line_numbers"`
 }
 
@@ -125,11 +123,7 @@ func (a readArgs) page(name string, content []byte) (text string, shown extent) 
 	case a.Offset > total:
 		return fmt.Sprintf("%s# lines: none; the last line is %d\n", head, total), nothing
 	}
-	head += fileNotes(content)
-	if a.Column > 0 {
-		return head + a.lineFrom(rest), part
-	}
-	return a.lines(head, rest, total, content[len(content)-1] == '\n')
+	return a.lines(head+fileNotes(content), rest, total, content[len(content)-1] == '\n')
 }
 
 // A page does not show these properties.
@@ -184,25 +178,10 @@ func (a readArgs) formatLine(number int, line []byte) string {
 	text := string(line)
 	if len(text) > maxReadLine {
 		cut := boundary(text, maxReadLine)
-		text = fmt.Sprintf("%s […%d more bytes; continue with offset=%d and column=%d]", text[:cut], len(text)-cut, number, cut+1)
+		text = fmt.Sprintf("%s […%d more bytes; grep shows parts of long lines]", text[:cut], len(text)-cut)
 	}
 	if a.Numbers != nil && !*a.Numbers {
 		return validUTF8(text) + "\n"
 	}
 	return fmt.Sprintf("%04d: %s\n", number, validUTF8(text))
-}
-
-func (a readArgs) lineFrom(rest []byte) string {
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	text := string(trimLineEnd(line))
-	if a.Column > len(text) {
-		return fmt.Sprintf("# line %d has %d bytes\n", a.Offset, len(text))
-	}
-	from := boundary(text, a.Column-1)
-	to := boundary(text, from+maxReadBytes)
-	shown := fmt.Sprintf("# line: %d, bytes %d-%d of %d\n%s\n", a.Offset, from+1, to, len(text), validUTF8(text[from:to]))
-	if to < len(text) {
-		shown += fmt.Sprintf("# %d more bytes; continue with offset=%d and column=%d\n", len(text)-to, a.Offset, to+1)
-	}
-	return shown
 }

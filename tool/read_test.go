@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"hone/workspace"
 )
@@ -30,8 +31,6 @@ func TestReadShows(t *testing.T) {
 		{args{"path": "a.txt", "limit": 1}, "# path: a.txt\n# lines: 1-1 of 3\n0001: one\n# 2 more lines; continue with offset=2\n"},
 		{args{"path": "a.txt", "with_line_numbers": 0}, "# path: a.txt\n# lines: 1-3 of 3\none\ntwo\nthree\n"},
 		{args{"path": "a.txt", "offset": 4}, "# path: a.txt\n# lines: none; the last line is 3\n"},
-		{args{"path": "a.txt", "offset": 3, "column": 3}, "# path: a.txt\n# line: 3, bytes 3-5 of 5\nree\n"},
-		{args{"path": "a.txt", "offset": 3, "column": 9}, "# path: a.txt\n# line 3 has 5 bytes\n"},
 		{args{"path": "cut.txt"}, "# path: cut.txt\n# lines: 1-2 of 2\n0001: one\n0002: two\n# no newline at the end\n"},
 		{args{"path": "empty"}, "# path: empty\n# lines: none (empty)\n"},
 		{args{"path": "blank"}, "# path: blank\n# lines: 1-2 of 2\n0001: \n0002: \n"},
@@ -58,7 +57,6 @@ func TestReadSaw(t *testing.T) {
 		{args{"path": "a.txt", "offset": 2}, "a.txt/"},
 		{args{"path": "a.txt", "offset": 3}, ""},
 		{args{"path": "long"}, "long/"},
-		{args{"path": "long", "offset": 1, "column": 2000}, "long/"},
 		{args{"path": "empty"}, "empty"},
 	} {
 		shown, want := s.succeeds("read", c.a).Shown, map[string]string(nil)
@@ -124,22 +122,14 @@ func TestReadContinues(t *testing.T) {
 	}
 }
 
-// The same for a single line, in pieces that split no character.
-func TestReadContinuesInALine(t *testing.T) {
+// A long line is cut between characters, and says so.
+func TestReadCutsALine(t *testing.T) {
 	long := strings.Repeat("añ漢🙂", 20000)
 	s := newSession(t, map[string]string{"long.txt": "first\n" + long + "\nlast\n"})
 	text := s.succeeds("read", args{"path": "long.txt"}).Text
-	contains(t, text, "0001: first\n", "0003: last\n", "continue with offset=2 and column=")
-	m := regexp.MustCompile(`0002: (.*) \[…\d+ more bytes; continue with offset=2 and column=(\d+)\]\n`).FindStringSubmatch(text)
-	got := m[1]
-	for m != nil {
-		column, _ := strconv.Atoi(m[2])
-		text = s.succeeds("read", args{"path": "long.txt", "offset": 2, "column": column}).Text
-		got += strings.Split(text, "\n")[2]
-		m = regexp.MustCompile(`# (\d+) more bytes; continue with offset=2 and column=(\d+)\n`).FindStringSubmatch(text)
-	}
-	if got != long {
-		t.Errorf("the pieces (%d bytes) differ from the line (%d bytes)", len(got), len(long))
+	contains(t, text, "0001: first\n0002: añ漢🙂", fmt.Sprintf(" […%d more bytes; grep shows parts of long lines]\n0003: last\n", len(long)-2000))
+	if !utf8.ValidString(text) {
+		t.Error("a character is cut")
 	}
 }
 

@@ -14,7 +14,7 @@ func TestInvalidArguments(t *testing.T) {
 		words      []string
 	}{
 		{"read", `{}`, []string{`path is missing: expected {"type":"string","minLength":1}`}},
-		{"read", `[]`, []string{`invalid arguments for read: expected {"type":"object","properties":{"column":`, "got []"}},
+		{"read", `[]`, []string{`invalid arguments for read: expected {"type":"object","properties":{"limit":`, "got []"}},
 		{"read", `null`, []string{`expected {"type":"object"`}},
 		{"read", `"a.txt"`, []string{`expected {"type":"object"`, `got "a.txt"`}},
 		{"read", `{"path": ""}`, []string{`path: expected {"type":"string","minLength":1}, got ""`}},
@@ -26,7 +26,7 @@ func TestInvalidArguments(t *testing.T) {
 		{"read", `{"path": "a.txt", "offset": 1e300}`, []string{`offset: expected {"type":"integer"`}},
 		{"read", `{"path": "a.txt", "offset": 1e400}`, []string{"not valid JSON"}},
 		{"read", `{"path": "a.txt", "offset": "99999999999999999999"}`, []string{`offset: expected {"type":"integer"`}},
-		{"read", `{"source": "a.txt"}`, []string{"path is missing", "source is unknown; valid names: column, limit, offset, path"}},
+		{"read", `{"source": "a.txt"}`, []string{"path is missing", "source is unknown; valid names: limit, offset, path"}},
 		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{`with_line_numbers: expected {"type":"boolean","description":"default true"}, got 2`}},
 		{"grep", `{"pattern": "a", "files_only": "perhaps"}`, []string{`files_only: expected {"type":"boolean"}, got "perhaps"`}},
 		{"edit", `{"path": "a.txt", "edits": []}`, []string{`"minItems":1,"maxItems":200}, got []`}},
@@ -115,7 +115,7 @@ func TestDescriptions(t *testing.T) {
 }
 
 func FuzzArguments(f *testing.F) {
-	for _, seed := range []string{`{"path":"a.txt"}`, `{"path":"a.txt","offset":"1","column":2}`, `{"path":"../a"}`,
+	for _, seed := range []string{`{"path":"a.txt"}`, `{"path":"a.txt","offset":"1","limit":2}`, `{"path":"../a"}`,
 		`{"pattern":"**/*","path":"a"}`, `{"pattern":"(a|b","glob":"{a,b}"}`, `{"path":"a.txt","edits":[{"oldText":"a","newText":"b"}]}`,
 		`{"path":"b","content":"x"}`, `{"path":"output:1"}`, `[1]`, `{"pattern":"a","context":20,"limit":1}`} {
 		f.Add(seed)

@@ -96,8 +96,8 @@ func displayAll(paths []string) string {
 // An edit respects the permission bits of directories. Any other list also changes what is in directories that this user owns and
 // has no permission to change; they get their permission bits back.
 //
-// Files have new modification times, and keep their owner if this process may set it, and on Linux
-// access lists and extended attributes. Set-user-id bits and capabilities are lost. Other names of a replaced
+// Files have new modification times, and keep their owner if this process may set it.
+// Set-user-id bits, capabilities, access lists and extended attributes are lost. Other names of a replaced
 // file (hard links) keep the old contents. Files of any size are streamed. Two concurrent
 // calls on a tree may each report a conflict with the other.
 //
@@ -106,12 +106,7 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the rename is lost,
 // because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, list []Delta, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
-	cur := nofollow.Cursor{Root: t.root}
-	if !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit }) {
-		var done func()
-		cur, done = t.opening(true)
-		defer done()
-	}
+	cur := nofollow.Cursor{Root: t.root, Force: !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit })}
 	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: cur}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
 	defer a.cur.Close()
 	if err = a.setItems(list); err == nil {
@@ -328,9 +323,6 @@ func (a *application) write(it *item, state Entry) error {
 	_, err = io.CopyBuffer(io.MultiWriter(f, sum), nofollow.UntilDone(a.ctx, content), a.buffer())
 	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != state.Digest {
 		err = fmt.Errorf("the stored contents have digest %s, not %s", got, state.Digest)
-	}
-	if err == nil && replaces != nil {
-		a.cur.KeepAttributes(it.Path, f)
 	}
 	if err == nil {
 		err = f.Chmod(state.Mode.Perm())

@@ -134,7 +134,7 @@ func (a *application) canClear(it *item) (bool, error) {
 
 // Directories and files may have changed while the temporary files were being written.
 func (a *application) recheck() error {
-	fresh := nofollow.Cursor{Root: a.tree.root, Grants: a.cur.Grants, Writes: a.cur.Writes} // that of the application may be in directories that were moved
+	fresh := nofollow.Cursor{Root: a.tree.root, Force: a.cur.Force} // that of the application may be in directories that were moved
 	defer fresh.Close()
 	var conflicts []string
 	for _, it := range a.items {

@@ -51,14 +51,14 @@ type File struct {
 // behind a symlink. A directory that may not be read is an entry of kind Other
 // with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
-	files, err := t.listedFiles(ctx, nofollow.Cursor{Root: t.root})
+	files, err := t.listedFiles(ctx)
 	return slices.DeleteFunc(files, func(f File) bool { return f.Ignored }), err
 }
 
 // listedFiles returns what Files returns, and the ignored files that the user
-// included or that are kept. It closes the cursor.
-func (t *Tree) listedFiles(ctx context.Context, cur nofollow.Cursor) ([]File, error) {
-	l := &lister{tree: t, ctx: ctx, cur: cur}
+// included or that are kept.
+func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
+	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
 	err := l.repository("", marks{})
 	t.extra.Range(func(path, _ any) bool {
@@ -96,7 +96,6 @@ func (l *lister) repository(dir string, of marks) error {
 	if err != nil {
 		return err
 	}
-	listed, given := len(l.files), l.cur.Grants.Given()
 	kept := slices.Clone(listing.Paths)
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
@@ -105,7 +104,7 @@ func (l *lister) repository(dir string, of marks) error {
 	var wait sync.WaitGroup
 	for i := range parts {
 		part, names := &parts[i], kept[i*len(kept)/workers:(i+1)*len(kept)/workers]
-		part.tree, part.ctx, part.cur.Root, part.cur.Grants = l.tree, l.ctx, l.tree.root, l.cur.Grants
+		part.tree, part.ctx, part.cur.Root = l.tree, l.ctx, l.tree.root
 		part.files = make([]File, 0, len(names))
 		wait.Go(func() {
 			defer part.cur.Close()
@@ -123,10 +122,6 @@ func (l *lister) repository(dir string, of marks) error {
 			return errs[i]
 		}
 		l.files = append(l.files, parts[i].files...)
-	}
-	if l.cur.Grants.Given() > given { // now git can read more
-		l.files = l.files[:listed]
-		return l.repository(dir, of)
 	}
 	return nil
 }

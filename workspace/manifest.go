@@ -69,9 +69,8 @@ func (t *Tree) Unread(size, modified int64) string {
 // ignored files that the user included. It does not reread a file whose
 // stamp (size, permission bits, times and inode) equals that of its entry in
 // prev, unless the file changed within two seconds before prev was taken. prev
-// may be nil. It also reads what this user owns and has no permission to read, and restores the permission bits. Any
-// other file that may not be read is an entry with a note, not an error, unless the reason may
-// pass (ruling G22); one that is too large is never read ([Entry.IsUnread]).
+// may be nil. A file that may not be read is an entry with a note, not an error, unless the
+// reason may pass (ruling G22); one that is too large is never read ([Entry.IsUnread]).
 //
 // If the system has no inode change time (Windows), a program that resets the
 // modification time hides its change.
@@ -88,9 +87,7 @@ const wholeFile = 64 << 10
 // contents are valid during the call. An error from read ends ManifestReading.
 func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e Entry, contents []byte) error) (Manifest, error) {
 	taken := time.Now()
-	cur, done := t.opening(false)
-	defer done()
-	files, err := t.listedFiles(ctx, cur)
+	files, err := t.listedFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +100,7 @@ func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e E
 	for worker := range errs {
 		low, high := min(worker*part, len(files)), min((worker+1)*part, len(files))
 		wait.Go(func() {
-			h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root, Grants: &t.grants}, prev: prev, taken: taken, sink: &sink}
+			h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken, sink: &sink}
 			defer h.cur.Close()
 			for i := low; i < high && ctx.Err() == nil && errs[worker] == nil; i++ {
 				m[i], errs[worker] = h.entry(files[i])
@@ -351,11 +348,9 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 // ManifestOf reads the state of single paths, whether or not git ignores them.
 // Paths that do not exist or are closed are left out. prev and errors are as in [Tree.Manifest].
 func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
-	cur, done := t.opening(false)
-	defer done()
-	l := &lister{tree: t, ctx: ctx, cur: cur}
+	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
-	h := hasher{ctx: ctx, tree: t, cur: cur, prev: prev, taken: time.Now()}
+	h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}
 	defer h.cur.Close()
 	var m Manifest
 	var err error

@@ -29,9 +29,7 @@ import (
 // otherwise. An error from put ends Store. So does a canceled context, which
 // the reader reports as well.
 func (t *Tree) Store(ctx context.Context, m Manifest, want func(Entry) bool, put func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
-	cur, done := t.opening(false)
-	defer done()
-	s := storer{ctx: ctx, tree: t, cur: cur, put: put}
+	s := storer{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, put: put}
 	defer s.cur.Close()
 	out := Manifest(nil) // created at the first difference
 	for i, e := range m {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
 
@@ -81,7 +80,6 @@ type Tree struct {
 	extra   sync.Map               // of Keep: paths
 	passing *atomic.Pointer[error] // of Fault
 	links   atomic.Pointer[[]toolLink]
-	grants  nofollow.Grants
 
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
@@ -183,13 +181,6 @@ func (t *Tree) Refusal(path string) error {
 		}
 	}
 	return nil
-}
-
-// opening returns a cursor that also enters and reads what this user owns and may not read, or with writes not change, such as what
-// a command left. The caller closes the cursor and then calls done.
-func (t *Tree) opening(writes bool) (c nofollow.Cursor, done func()) {
-	t.grants.Begin()
-	return nofollow.Cursor{Root: t.root, Grants: &t.grants, Writes: writes}, func() { t.grants.End(t.root) }
 }
 
 func (t *Tree) step(format string, args ...any) error {

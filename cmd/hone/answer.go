@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"hone"
@@ -40,29 +39,52 @@ var typedAnswer = lazyregexp.New(`(?is)^([0-9a-f]{8,64})=(.+)$`)
 // the question, without answers that are recorded already. If one answer is not possible,
 // it returns an error.
 func answersTo(run *runs.Recorded, values []string) (map[string]hone.Answer, error) {
-	given, named := map[string]hone.Answer{}, run.Journal.Run()+failure.Elsewhere(run.Dir)
+	id := run.Journal.Run()
+	given, named := map[string]hone.Answer{}, id+failure.Elsewhere(run.Dir)
 	for _, value := range values {
 		form, of := failure.Usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the open questions"), typedAnswer.FindStringSubmatch(value)
 		if of == nil {
 			return nil, form
 		}
-		q, err := questionOf(run, strings.ToLower(of[1]), named)
-		if err != nil {
-			return nil, err
+		found, waits := map[string]hone.Question{}, false
+		for _, q := range history.Of[history.Question](run.Past.Events()) {
+			if digest := q.Digest(id); strings.HasPrefix(digest, strings.ToLower(of[1])) {
+				found[digest] = q
+			}
 		}
-		digest := q.Digest(run.Journal.Run())
-		a, ok := report.ParseAnswer(q, of[2])
-		if !ok {
-			return nil, form
+		for _, q := range run.Past.Waiting() { // also one that the user has edited since it was asked
+			if digest := q.Digest(id); strings.HasPrefix(digest, strings.ToLower(of[1])) {
+				found[digest], waits = q, true
+			}
 		}
-		if before, twice := given[digest]; twice && !sameAnswer(before, a) {
-			return nil, failure.Usage("--answer says two things about "+q.About(), "leave out one of them")
+		if len(found) != 1 {
+			return nil, failure.Usage("no question of the run has the digest "+of[1]+" alone", "hone show "+named+" shows the open questions")
 		}
-		known, err := answerable(run, q, a, named)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
+		for digest, q := range found {
+			a, ok := report.ParseAnswer(q, of[2])
+			if !ok {
+				return nil, form
+			}
+			if before, twice := given[digest]; twice && !sameAnswer(before, a) {
+				return nil, failure.Usage("--answer says two things about "+q.About(), "leave out one of them")
+			}
+			was, answered := lastAnswer(run.Past, func(other hone.Question) bool { return other.Digest(id) == digest })
+			outdated := ""
+			switch {
+			case answered && sameAnswer(was, a):
+				continue
+			case answered || !waits:
+				outdated = "the question is closed"
+			case q.Asks == "" && !run.Tree.Holds(q.Path, q.Before):
+				if err := run.Tree.Fault(); err != nil {
+					return nil, err
+				}
+				outdated = "the file has changed since the question was asked"
+			}
+			if outdated != "" {
+				return nil, &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("the answer about %s is outdated: %s", q.About(), outdated),
+					Hint: "hone resume " + named + " on a terminal asks what is open; hone show " + named + " shows it"}
+			}
 			given[digest] = a
 		}
 	}
@@ -70,73 +92,6 @@ func answersTo(run *runs.Recorded, values []string) (map[string]hone.Answer, err
 }
 
 func sameAnswer(a, b hone.Answer) bool { return a.Approved == b.Approved && a.Text == b.Text }
-
-func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
-	pending := run.Past.Waiting()
-	found := map[string]hone.Question{}
-	add := func(q hone.Question) {
-		if digest := q.Digest(run.Journal.Run()); strings.HasPrefix(digest, prefix) {
-			found[digest] = q
-		}
-	}
-	for _, q := range history.Of[history.Question](run.Past.Events()) {
-		add(q)
-	}
-	for _, q := range pending { // also one that the user has edited since it was asked
-		add(q)
-	}
-	if len(found) == 1 {
-		for _, q := range found {
-			return q, nil
-		}
-	}
-	why := "no question of the run has the digest " + prefix
-	if len(found) > 1 {
-		why = fmt.Sprintf("%d questions of the run have a digest that starts with %s", len(found), prefix)
-	}
-	if len(pending) == 0 {
-		return q, failure.Usage(why+"; no question waits for an answer", "hone show "+named)
-	}
-	var waiting []string
-	for _, q := range pending {
-		waiting = append(waiting, report.ShortDigest(run.Journal.Run(), q)+" about "+q.About())
-	}
-	return q, failure.Usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
-}
-
-// known means that the user has given it before, so that nothing is left to do.
-func answerable(run *runs.Recorded, q hone.Question, a hone.Answer, named string) (known bool, err error) {
-	id, pending := run.Journal.Run(), run.Past.Waiting()
-	digest := q.Digest(id)
-	isIt := func(other hone.Question) bool { return other.Digest(id) == digest }
-	outdated := func(why, hint string) error {
-		return &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("the answer about %s is outdated: %s", q.About(), why), Hint: hint}
-	}
-	if slices.ContainsFunc(pending, isIt) {
-		was, answered := run.Past.AnswerTo(q)
-		switch answered = answered && (was.Approved || !q.Edited); {
-		case answered && sameAnswer(was, a):
-			return true, nil
-		case answered:
-			return false, outdated("the question was answered before", "hone resume "+named)
-		case q.Asks != "":
-			return false, nil
-		case !run.Tree.Holds(q.Path, q.Before) && run.Tree.Fault() != nil:
-			return false, run.Tree.Fault()
-		case !run.Tree.Holds(q.Path, q.Before):
-			return false, outdated("the file has changed since the question was asked",
-				"restore the file, then answer again; or run hone resume "+named+" on a terminal, which drops the question")
-		}
-		return false, nil
-	}
-	if was, answered := lastAnswer(run.Past, isIt); answered && sameAnswer(was, a) {
-		return true, nil
-	}
-	if i := slices.IndexFunc(pending, func(other hone.Question) bool { return other.About() == q.About() }); i >= 0 {
-		return false, outdated("the run proposes another change now", "hone show "+named+" shows the question "+report.ShortDigest(id, pending[i]))
-	}
-	return false, outdated("the question is closed", "hone show "+named)
-}
 
 func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
 	for e, answer := range history.Of[history.Answer](past.Events()) {

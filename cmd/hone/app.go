@@ -223,7 +223,9 @@ func flagError(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		meant := near.Name(missing.GetSpecifiedName(), known)
-		switch {
+		switch other := originalFlags[c.Name()+" "+missing.GetSpecifiedName()]; {
+		case other != "":
+			return failure.UsageOf(err, other)
 		case meant != "" && missing.GetSpecifiedShortnames() == "":
 			return failure.UsageOf(err, "did you mean --"+meant+"?")
 		case !c.HasParent():

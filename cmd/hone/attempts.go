@@ -56,7 +56,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 		return err
 	}
 	limits.Lines = 0 // each attempt has that limit
-	if err := a.judgesCopies(in, v.Check); err != nil {
+	if err := judgesCopies(in, v.Check); err != nil {
 		return err
 	}
 	if v.Cwd, err = os.Getwd(); err != nil {
@@ -95,6 +95,11 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 		}
 		v.Asked = slices.Insert(v.Asked, 0, asked)
 		in.Note = func(string) {} // once
+		silent := a.host()
+		silent.Notify = nil
+		in.Resolve = func(values config.Values) (loop.Settings, error) {
+			return silent.Resolve(in.Kind, in.Root, values, in.File)
+		}
 	}
 	v.Settings = *l.Shared()
 	v.About = strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, kinds.Subject(l)))
@@ -113,9 +118,8 @@ func unjudged(v config.Values) {
 	config.MaxDiff.Set(v, 0)
 }
 
-// Such a check would judge the directory, and not the attempts, which are in copies. If a script names it, the user is only
-// told, because a script may name it for other reasons.
-func (a *app) judgesCopies(in *loop.Input, check string) error {
+// Such a check would judge the directory, and not the attempts, which are in copies.
+func judgesCopies(in *loop.Input, check string) error {
 	dirs := []string{in.Root}
 	if typed, err := filepath.Abs(in.Dir); err == nil {
 		dirs = append(dirs, typed)
@@ -123,7 +127,6 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 	if top, err := attempts.Top(in.Root); err == nil {
 		dirs = append(dirs, top)
 	}
-	scripts := append(strings.Fields(check), "build.sh")
 	for _, dir := range dirs {
 		to, err := filepath.Rel(in.Root, dir)
 		if err != nil {
@@ -131,14 +134,6 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 		}
 		if err := loop.CheckOfCopies(check, dir, to, "attempts"); err != nil {
 			return err
-		}
-		for i, script := range scripts {
-			script = filepath.ToSlash(filepath.Clean(script))
-			text, _, err := in.Tree.Read(script)
-			if err == nil && !slices.Contains(scripts[:i], script) && loop.NamesDir(string(text), dir) {
-				a.say("note", fmt.Sprintf("%s names %s by its absolute path; attempts are in copies, so what it judges there is the same for all of them; relative paths work", script, dir))
-				return nil
-			}
 		}
 	}
 	return nil

@@ -96,8 +96,8 @@ func (f *checkFlags) valid() error {
 func (a *app) check(ctx context.Context, f checkFlags) error {
 	a.trust = f.trust
 	o, err := a.oneCheck(ctx, f)
-	if err == nil {
-		err = probeSARIF(f.sarif)
+	if _, missing := os.Stat(filepath.Dir(f.sarif)); err == nil && missing != nil { // the check may take an hour
+		err = cannotCreate(f.sarif, missing)
 	}
 	if err != nil {
 		return err
@@ -192,26 +192,6 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 			a.sayPlain("%s", note)
 		}
 	}
-}
-
-// It is asked before the check runs, which may take an hour. It leaves no file behind, and does not open a pipe.
-func probeSARIF(name string) error {
-	if name == "" || name == "-" {
-		return nil
-	}
-	if info, err := os.Stat(name); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return nil
-	}
-	_, absent := os.Lstat(name)
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return failure.Usage("--sarif: the file could not be written: "+err.Error(), "name a file in a directory that exists and that you can write, such as --sarif hone.sarif")
-	}
-	err = file.Close()
-	if absent != nil {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
 }
 
 // Its paths are relative to the top of the repository, as code scanning wants them.

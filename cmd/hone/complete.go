@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,15 +13,12 @@ import (
 
 	"hone/check/reader"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/loop"
-	"hone/story"
 )
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
@@ -60,8 +56,6 @@ func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
 	case "show", "watch", "web", "resume", "undo", "replay", "export":
 		c.ValidArgsFunction = a.completeRun
-	case "take":
-		c.ValidArgsFunction = a.completeAttempt
 	case "trust":
 		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			words, directive := a.completeRun(c, args, word)
@@ -72,7 +66,7 @@ func (a *app) completeWords(c *cobra.Command) {
 		}
 	case "eval":
 		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
-	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
+	case "take", "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
 		commands := c.ValidArgsFunction
@@ -86,24 +80,22 @@ func (a *app) completeWords(c *cobra.Command) {
 			return words, directive
 		}
 	}
-	c.Flags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
+	c.Flags().VisitAll(func(f *pflag.Flag) { completeFlag(c, f) })
 	for _, sub := range c.Commands() {
 		a.completeWords(sub)
 	}
 }
 
-func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
-	complete := cobra.CompletionFunc(nil)
+func completeFlag(c *cobra.Command, f *pflag.Flag) {
+	var complete cobra.CompletionFunc
 	if values := config.Choices(f); values != nil {
 		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch kind := f.Value.Type(); {
 	case f.Name == "check-format":
 		complete = cobra.FixedCompletions(reader.Names(), cobra.ShellCompDirectiveNoFileComp)
-	case f.Name == "answer":
-		complete = completeAnswer
 	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
-		complete = a.completeModel
+		complete = completeModel
 	case f.Name == "plan" || strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
 		complete = cobra.NoFileCompletions
 	}
@@ -155,55 +147,6 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	return words, directive
 }
 
-func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	r, err := report.Open(c.Flag("dir").Value.String(), runArg(args))
-	if err != nil {
-		return nil, directive
-	}
-	defer r.Close()
-	for _, q := range r.Past.Waiting() {
-		choices := []string{"yes", "no"}
-		if q.Asks != "" {
-			choices = []string{""}
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		for _, choice := range choices {
-			if value := report.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
-				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.About()), descriptionColumns)))
-			}
-		}
-	}
-	return words, directive
-}
-
-func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	home, err := runs.Open(c.Flag("dir").Value.String())
-	if err != nil || len(args) > 0 {
-		return nil, directive
-	}
-	defer home.Close()
-	ids, err := home.Runs()
-	if err != nil {
-		return nil, directive
-	}
-	for _, id := range slices.Backward(ids) {
-		r, err := report.Read(home, id)
-		if err != nil || len(r.Past.Attempts()) == 0 {
-			continue
-		}
-		for _, s := range r.Past.Attempts() {
-			if s.Run != "" && plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
-				text := story.AttemptText(s, false)
-				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))
-			}
-		}
-		break
-	}
-	return words, directive
-}
-
 // nil proposes files.
 func completeFrom(words func(dir string, args []string) []string) cobra.CompletionFunc {
 	if words == nil {
@@ -214,72 +157,32 @@ func completeFrom(words func(dir string, args []string) []string) cobra.Completi
 	}
 }
 
-// After the beginning of a name no space follows. After a comma it proposes models that were not named before, but no agents.
-func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	at := strings.LastIndexByte(word, ',') + 1
-	if at == 0 {
-		return proposeModels(a.agentNames(c), word)
-	}
-	named := strings.Split(word[:at], ",")
-	proposed, directive := proposeModels(nil, word[at:])
-	var words []cobra.Completion
-	for _, name := range proposed {
-		if !slices.Contains(named, name) {
-			words = append(words, word[:at]+name)
-		}
-	}
-	return words, directive
-}
-
-func proposeModels(names []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	for _, p := range harness.Providers() {
-		if !strings.Contains(word, "/") {
-			if !p.Unlisted {
-				names = append(names, p.Name+"/")
-			}
-			continue
-		}
-		if p.Standard != "" {
-			names = append(names, p.Name+"/"+p.Standard)
-		}
-		for _, f := range p.Families {
-			names = append(names, p.Name+"/"+f.Prefix)
-		}
-	}
+// After the beginning of a name no space follows. After a comma it proposes fallbacks.
+func completeModel(_ *cobra.Command, _ []string, typed string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
-	var words []cobra.Completion
-	for _, name := range names {
-		if !strings.HasPrefix(name, word) || name == word || strings.Contains(word, "/") && strings.HasSuffix(name, "/") {
-			continue
+	at := strings.LastIndexByte(typed, ',') + 1
+	before, word := typed[:at], typed[at:]
+	propose := func(name string) {
+		if !strings.HasPrefix(name, word) || name == word {
+			return
 		}
 		if strings.HasSuffix(name, "/") || strings.HasSuffix(name, "-") {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
-		words = append(words, name)
+		words = append(words, before+name)
+	}
+	for _, p := range harness.Providers() {
+		switch {
+		case strings.Contains(word, "/"):
+			if p.Standard != "" {
+				propose(p.Name + "/" + p.Standard)
+			}
+			for _, f := range p.Families {
+				propose(p.Name + "/" + f.Prefix)
+			}
+		case !p.Unlisted:
+			propose(p.Name + "/")
+		}
 	}
 	return words, directive
-}
-
-// The user must trust the configuration's settings.
-func (a *app) agentNames(c *cobra.Command) (names []string) {
-	dir := c.Flag("dir")
-	if dir == nil {
-		return nil
-	}
-	root, err := loop.AbsDir(dir.Value.String())
-	if err != nil {
-		return nil
-	}
-	file, err := config.Load(root)
-	if err != nil || len(file.Commands) == 0 {
-		return nil
-	}
-	settings, err := harness.OwnSettings(root, file, kinds.All()...)
-	if err != nil || len(a.host().Untrusted(harness.Needs{Folder: root, Settings: settings})) > 0 {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
-		names = append(names, "command/"+name)
-	}
-	return names
 }

@@ -57,31 +57,12 @@ func consentLines(run *runs.Inspection) (lines []string) {
 		}
 	}
 	add("check", s.Check)
-	add("check env", strings.Join(config.CheckEnv.In(s.Values), " "))
 	if s.Walls.None() {
 		add("walls", "none: commands run with your rights")
-	} else {
-		add("walls", string(s.Walls.Wall))
-	}
-	if s.Walls.Net {
-		add("network", "open")
-	}
-	if s.Walls.AllowGit {
-		add("git", "repositories that commands make stay, with their hooks and settings")
-	}
-	add("may write", strings.Join(s.Walls.Write, " "))
-	add("may read", strings.Join(s.Walls.Read, " "))
-	add("variables", strings.Join(s.Walls.Env, " "))
-	add("may send", strings.Join(config.Send.In(s.Values), " "))
-	if !config.GuardTools.In(s.Values) {
-		add("your tools", "files that they run are changed without asking")
-	}
-	if config.Approve.In(s.Values) == "all" {
-		add("approve", "all: changes are not asked about")
 	}
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(run.Start.Settings, &all)
-	known := []string{"model", "approve", "send", "walls", "trust", "check", "check_timeout_ns", "check_env"}
+	known := []string{"model", "check"} // are above
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(known, key) && !strings.HasSuffix(key, "_model") && !strings.HasSuffix(key, "system") {
 			addLeaves(add, key, all[key])

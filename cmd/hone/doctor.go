@@ -184,9 +184,6 @@ func lookAtRepository(ctx context.Context, dir string) diagnosis {
 		}
 		return problem("repository", err.Error(), hint)
 	}
-	if fault := repo.IndexFault(); fault != nil {
-		return problem("repository", fault.Error(), fault.Hint)
-	}
 	return diagnosis{What: "repository", Found: top}
 }
 

@@ -35,8 +35,8 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 		return s.Wrong(c, "args", err.Error(), hint)
 	}
 	for _, f := range given {
-		if instead, ok := insteadOf[f.Name]; ok {
-			return s.Wrong(c, "args", "eval sets --"+f.Name+" of the loops itself", instead)
+		if slices.Contains(drivenFlags, f.Name) {
+			return s.Wrong(c, "args", "eval sets --"+f.Name+" of the loops itself", "remove it")
 		}
 		if !slices.Contains(loop.FileFlags(), f.Name) {
 			return s.Wrong(c, "args", "--"+f.Name+" may not stand in a file of cases, because it opens something", fmt.Sprintf("type it: hone eval %s -m MODEL -- --%s …", failure.Quoted(s.File), f.Name))
@@ -45,21 +45,15 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	return nil
 }
 
-// insteadOf are the flags of the loops that eval sets itself, with what to do instead.
-var insteadOf = map[string]string{
-	"ack":      "leave it out; --json of eval prints each result",
-	"attempts": "leave it out; --times N of eval makes N tries of each case",
-	"dir":      "leave it out: each try works in a copy of its case's tree, which commit, files or run names in the file of cases",
-	"json":     "leave it out; --json of eval prints each result",
-	"model":    "leave it out; -m PROVIDER/NAME of eval, before --, names a model",
-}
+// drivenFlags are the flags of the loops that eval sets itself: its own -m, --times and --json come before --.
+var drivenFlags = []string{"ack", "attempts", "dir", "json", "model"}
 
 // What is wrong with a flag by itself is said when a try is prepared.
 func (a *app) checkTypedArgs(k loop.Kind, typed []string) error {
 	given, _, _ := a.parseOnly(k, typed)
 	for _, f := range given {
-		if instead, ok := insteadOf[f.Name]; ok {
-			return failure.Usage("after --, eval takes flags of the loops, but sets --"+f.Name+" itself", instead)
+		if slices.Contains(drivenFlags, f.Name) {
+			return failure.Usage("after --, eval takes flags of the loops, but sets --"+f.Name+" itself", "leave it out; before --, eval has -m, --times and --json")
 		}
 	}
 	return nil
@@ -126,6 +120,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 // It works in the current directory.
 func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.Kind) (n harness.Needs, err error) {
 	args := job.Command
+	if f.maxCost > 0 { // the prices of all models must be known
+		args = slices.Insert(slices.Clone(args), 1, fmt.Sprintf("--max-cost=%v", f.maxCost))
+	}
 	if k.Rewrite != nil {
 		args = k.Rewrite(args)
 	}
@@ -155,9 +152,6 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		}
 		if !k.Modelless && config.Metric.In(l.Shared().Values) == "" { // those runs look at their check themselves
 			job.Check = l.Shared().Check
-		}
-		if f.maxCost > 0 {
-			return harness.CanLimitCost(l)
 		}
 		return nil
 	})

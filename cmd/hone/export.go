@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -41,12 +39,7 @@ func (a *app) exportCommand() *cobra.Command {
 	c := helped("export", &cobra.Command{
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case f.texts && f.otlp == "":
-				return failure.Usage("--texts adds texts to a trace, and no trace is written", "hone export --otlp run.json --texts")
-			case f.otlp != "" && (f.output != "" || f.redacted || f.since != 0 || f.without != ""):
-				return failure.Usage("--otlp writes a trace, and no file for hone import", "leave out --otlp, or all other flags but --texts and --force")
-			case f.otlp != "":
+			if f.otlp != "" {
 				return a.exportTrace(f, runArg(args))
 			}
 			return a.export(c.Context(), f, runArg(args))
@@ -60,6 +53,10 @@ func (a *app) exportCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	c.Flags().StringVar(&f.otlp, "otlp", "", "write a trace as OTLP JSON to `FILE` instead; - is standard output")
 	c.Flags().BoolVar(&f.texts, "texts", false, "with --otlp, also write the texts of models, tools and checks")
+	for _, flag := range []string{"output", "redacted", "since", "without"} {
+		c.MarkFlagsMutuallyExclusive("otlp", flag)
+		c.MarkFlagsMutuallyExclusive("texts", flag)
+	}
 	return c
 }
 
@@ -78,8 +75,8 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 	if f.otlp == "-" {
 		return write(a.out)
 	}
-	if err := writeWhole(f.otlp, f.force, write); err != nil {
-		return exportFailure(err, f.otlp)
+	if err := writeWhole(f.otlp, write); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(a.out, "wrote the trace of run %s to %s\n", r.ID, render.Line(f.otlp))
 	return err
@@ -122,10 +119,10 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if f.output == "-" {
 		err = write(os.Stdout) // not a.out: contents must arrive as they are
 	} else {
-		err = writeWhole(f.output, f.force, write)
+		err = writeWhole(f.output, write)
 	}
 	if err != nil {
-		return exportFailure(err, f.output)
+		return err
 	}
 	a.tellExported(x, f.output)
 	return nil
@@ -145,51 +142,39 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 	})
 }
 
+// checkFree reports whether [writeWhole] may write a file, before anything is read.
 func checkFree(name string, force bool) error {
+	if name == "-" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return cannotCreate(name, err)
+	}
 	info, err := os.Lstat(name)
 	switch {
-	case name == "-", err != nil:
-		return nil
+	case err != nil:
 	case !info.Mode().IsRegular():
 		return failure.Usage(name+" is not a regular file", "name another file")
 	case !force:
-		return existsError(name)
+		return failure.Usage(name+" exists", "name another file, or add --force")
 	}
 	return nil
 }
 
-func existsError(name string) error {
-	return failure.Usage(name+" exists", "name another file, or add --force")
-}
-
-// Only the user can read the file, which is written whole or not at all. Without force it fails if the file exists.
-func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
+// Only the user can read the file, which is written whole or not at all.
+func writeWhole(name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".hone~export-*")
+	if err == nil {
+		defer os.Remove(f.Name()) // fails after the rename
+		err = errors.Join(write(f), f.Sync(), f.Close())
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
 	if err != nil {
-		return err
+		return notWritten(err, name+" was not written", "free some disk space, or name a file elsewhere")
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err = write(f); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if _, exists := os.Lstat(name); exists == nil && !force {
-		return existsError(name)
-	}
-	return os.Rename(f.Name(), name)
-}
-
-func exportFailure(err error, name string) error {
-	if _, ok := failure.Explain(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)) {
-		return cannotCreate(name, err)
-	}
-	return notWritten(cause(err), name+" was not written", "free some disk space, or name a file elsewhere")
+	return nil
 }
 
 func (a *app) tellExported(x *runs.Export, name string) {

@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +22,6 @@ func (a *app) fleetCommand() *cobra.Command {
 	return helped("fleet", &cobra.Command{
 		DisableFlagParsing: true,
 		RunE:               a.fleet,
-		ValidArgsFunction:  completeFleet,
 	})
 }
 
@@ -53,19 +50,4 @@ func findFleet() (string, error) {
 		return "", errors.Join(err, failed)
 	}
 	return exec.LookPath(filepath.Join(filepath.Dir(self), fleetProgram))
-}
-
-func completeFleet(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	program, err := findFleet()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	out, err := exec.Command(program, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{word})...).Output()
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	last, ok := strings.CutPrefix(lines[len(lines)-1], ":")
-	directive, notNumber := strconv.Atoi(last)
-	if err != nil || !ok || notNumber != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return lines[:len(lines)-1], cobra.ShellCompDirective(directive)
 }

@@ -94,7 +94,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bodies = nil
 			ledger := &allowance{calls: 1}
-			f, err := forwarder.NewForward(forwarder.ForwardConfig{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Reserve: ledger.reserve, Meter: gemini.NewMeter})
+			f, err := forwarder.NewForward(forwarder.ForwardConfig{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Reserve: ledger.reserve, Reader: gemini.NewReader})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -219,6 +219,7 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 		}
 		if what != "command" {
 			meant, _, _ = strings.Cut(meant, " ")
+			meant = strings.TrimSuffix(meant, ",")
 		}
 		if meant != "" {
 			hint = "did you mean " + before + strings.TrimLeft(commandPath(c)+" "+meant, " ") + "?"
@@ -238,7 +239,9 @@ func otherName(name string) string {
 		return "runs"
 	case "log", "logs", "diff", "report", "summary":
 		return "show"
-	case "run", "start", "go":
+	case "run": // of ABL, which runs all phases
+		return fix.Kind().Name + ", or hone phase all"
+	case "start", "go":
 		return fix.Kind().Name
 	case "test", "lint":
 		return "check"
@@ -260,4 +263,13 @@ func otherName(name string) string {
 		return "watch"
 	}
 	return ""
+}
+
+// originalFlags say, by a loop and a flag of the program that it comes from, what takes its place.
+var originalFlags = map[string]string{
+	"phase b":         "write --builder-model PROVIDER/NAME",
+	"phase i":         "write --rounds N",
+	"phase cwd":       "write --dir DIR",
+	"implement force": "leave it out: hone also works on uncommitted changes, and hone undo brings them back",
+	"implement f":     "leave it out: hone also works on uncommitted changes, and hone undo brings them back",
 }

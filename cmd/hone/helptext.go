@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/internal/config"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 )
 
@@ -18,6 +19,9 @@ const helpColumns = 100
 
 // fewFlags is the number of flags up to which they need no groups.
 const fewFlags = 12
+
+// verbatim matches a paragraph that is a table, an example or a part of a configuration.
+var verbatim = lazyregexp.New(`(?m)^[ #[]`)
 
 // helpText returns the help of a command in at most so many columns. all includes flags that are
 // rarely needed.

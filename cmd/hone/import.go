@@ -25,9 +25,6 @@ type importFlags struct {
 	maxSize string
 }
 
-// defaultImport is how large a bundle may be that is imported.
-const defaultImport = "4GB"
-
 func (a *app) importCommand() *cobra.Command {
 	var f importFlags
 	c := helped("import", &cobra.Command{
@@ -38,75 +35,56 @@ func (a *app) importCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			limit, _ := config.ParseSize(f.maxSize) // its rule has been checked
 			for _, name := range args {
-				if err := a.importRun(c.Context(), f, name); err != nil {
+				in, err := a.bundleFile(name)
+				if err != nil {
 					return err
 				}
+				i, err := runs.ReadImport(c.Context(), f.dir, in, limit)
+				in.Close()
+				if err != nil {
+					return importFailure(err, name, f.dir)
+				}
+				a.tellImported(i)
 			}
 			return nil
 		},
 	})
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than `SIZE`")
+	c.Flags().StringVar(&f.maxSize, "max-size", "4GB", "refuse a file with more contents than `SIZE`")
 	config.SetRule(c.Flags(), "size>0", "max-size")
 	return c
-}
-
-func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
-	limit, _ := config.ParseSize(f.maxSize) // its rule has been checked
-	in, err := a.bundleFile(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	i, err := runs.ReadImport(ctx, f.dir, in, limit)
-	if err != nil {
-		return importFailure(err, name, f)
-	}
-	a.tellImported(i)
-	return nil
 }
 
 func (a *app) bundleFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.in), nil
 	}
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, failure.UsageOf(err, "name a file that hone export wrote")
-	case !info.Mode().IsRegular():
-		return nil, failure.Usage(name+" is not a regular file", "name a file that hone export wrote")
-	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, failure.UsageOf(err, "name a file that you can read")
+		return nil, failure.UsageOf(err, "name a file that hone export wrote")
 	}
 	return f, nil
 }
 
-func importFailure(err error, name string, f importFlags) error {
-	var damage *bundle.DamageError
-	var limit *bundle.LimitError
-	var diverged *runs.DivergedError
+func importFailure(err error, name, dir string) error {
 	if name == "-" {
 		name = "standard input"
 	}
-	at, _ := filepath.Abs(f.dir)
+	what := name + " was not imported"
+	var diverged *runs.DivergedError
 	switch {
-	case errors.As(err, &limit):
-		return failure.Usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
-	case errors.As(err, &damage) && damage.Format != 0:
-		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "another version of hone wrote it: use that version")
-	case errors.As(err, &damage) && damage.Other:
-		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "name a file that hone export wrote")
-	case errors.As(err, &damage):
-		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
+	case errors.As(err, new(*bundle.LimitError)):
+		return failure.UsageOf(fmt.Errorf("%s: %w", what, err), "if you expect that, raise --max-size")
+	case errors.As(err, new(*bundle.DamageError)):
+		return failure.UsageOf(fmt.Errorf("%s: %w", what, err), "name a file that hone export of this version wrote, or export the run again")
 	case errors.As(err, &diverged):
-		return &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("%s was not imported: %v", name, diverged),
+		at, _ := filepath.Abs(dir)
+		return &failure.Error{Kind: hone.KindBlocked, Why: what, Err: diverged,
 			Hint: "import it in another checkout; hone show " + diverged.Run + failure.Elsewhere(at) + " shows the run that is here"}
 	}
-	return notWritten(err, name+" was not imported", "free some disk space")
+	return notWritten(err, what, "free some disk space")
 }
 
 // An error that does not explain itself is one of the environment, or of an interrupt.

@@ -22,8 +22,6 @@ type language struct {
 	Check string   // a command that says whether the code is right; empty if the project has none
 	Mark  string   // the file that was found
 
-	// with are the checks of projects that have a file besides; the first that is there counts.
-	with [][2]string
 	// own returns the check of the project in a directory; nil means Check.
 	own func(root string, usual string) string
 }
@@ -35,10 +33,10 @@ func languages() []language {
 		{Marks: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, Check: "python3 -m pytest", own: pythonCheck},
 		{Marks: []string{"package.json"}, Check: "npm test", own: nodeCheck},
 		{Marks: []string{"Cargo.toml"}, Check: "cargo test"},
-		{Marks: []string{"pom.xml"}, Check: "mvn test", with: [][2]string{{"mvnw", "./mvnw test"}}},
-		{Marks: []string{"build.gradle", "build.gradle.kts"}, Check: "gradle test", with: [][2]string{{"gradlew", "./gradlew test"}}},
-		{Marks: []string{"Gemfile", "*.gemspec"}, Check: "bundle exec rake", with: [][2]string{{".rspec", "bundle exec rspec"}, {"spec", "bundle exec rspec"}}},
-		{Marks: []string{"composer.json"}, Check: "composer test", own: composerCheck},
+		{Marks: []string{"pom.xml"}, Check: "mvn test", own: instead("mvnw", "./mvnw test")},
+		{Marks: []string{"build.gradle", "build.gradle.kts"}, Check: "gradle test", own: instead("gradlew", "./gradlew test")},
+		{Marks: []string{"Gemfile", "*.gemspec"}, Check: "bundle exec rake", own: instead(".rspec", "bundle exec rspec")},
+		{Marks: []string{"composer.json"}, Check: "composer test"},
 		{Marks: []string{"mix.exs"}, Check: "mix test"},
 		{Marks: []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, Check: "dotnet test"},
 		{Marks: []string{"CMakeLists.txt"}, Check: "cmake -B build && cmake --build build && ctest --test-dir build"},
@@ -130,17 +128,22 @@ func marked(root string, known []language) (found []language) {
 		if i < 0 {
 			continue
 		}
-		for _, w := range slices.Backward(l.with) {
-			if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == w[0] }) {
-				l.Check = w[1]
-			}
-		}
 		if l.Mark = entries[i].Name(); l.own != nil {
 			l.Check = l.own(root, l.Check)
 		}
 		found = append(found, l)
 	}
 	return found
+}
+
+// A project with the file has this check.
+func instead(file, check string) func(root, usual string) string {
+	return func(root, usual string) string {
+		if _, err := os.Lstat(filepath.Join(root, file)); err == nil {
+			return check
+		}
+		return usual
+	}
 }
 
 // It is unittest if all tests are for it and nothing configures pytest.
@@ -155,16 +158,6 @@ func pythonCheck(root, usual string) string {
 		return usual
 	}
 	return cmp.Or(loop.PythonTests(root), usual)
-}
-
-// It is PHPUnit if composer.json has no script for the tests.
-func composerCheck(root, usual string) string {
-	var project struct{ Scripts map[string]any }
-	text, err := artifact.Input(filepath.Join(root, "composer.json"))
-	if err == nil && json.Unmarshal(text, &project) == nil && project.Scripts["test"] == nil {
-		return "vendor/bin/phpunit"
-	}
-	return usual
 }
 
 // It is what package.json runs as a test, or else the script that most nearly is one.

@@ -17,7 +17,6 @@ func TestSuggestion(t *testing.T) {
 		"bundle exec rake":              {"Gemfile": ""},
 		"bundle exec rspec":             {"Gemfile": "", ".rspec": ""},
 		"composer test":                 {"composer.json": `{"scripts":{"test":["phpunit"]}}`},
-		"vendor/bin/phpunit":            {"composer.json": `{"require-dev":{"phpunit/phpunit":"^9"}}`},
 		"npm test":                      {"package.json": `{"scripts":{"test":"mocha"}}`},
 		"npm run lint":                  {"package.json": `{"scripts":{"lint":"eslint ."}}`},
 		"":                              {"package.json": `{}`},

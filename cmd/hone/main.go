@@ -31,10 +31,8 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/config"
-	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
-	"hone/loop"
 	"hone/sandbox"
 
 	_ "hone/sandbox/wall/early"
@@ -141,9 +139,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 		a.completeWords(root)
 	}
 	args, a.allFlags = withoutAll(rewrittenArgs(args))
-	if err := ambiguousProve(args); err != nil {
-		return a.fail(root, err)
-	}
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -163,26 +158,6 @@ func rewrittenArgs(args []string) []string {
 	return args
 }
 
-// --prove takes its value only after an equals sign. The word after it reads like its value if it is one of them, or in a
-// command that takes a text any single word.
-func ambiguousProve(args []string) error {
-	i := slices.Index(args, "--prove")
-	if end := slices.Index(args, "--"); i < 0 || i+1 >= len(args) || end >= 0 && end < i {
-		return nil
-	}
-	next, values := args[i+1], strings.Split(config.Prove.Valid, "|")
-	if slices.Contains(values, next) {
-		return failure.Usage("--prove "+next+" has no equals sign", "write --prove="+next)
-	}
-	if slices.ContainsFunc(kinds.All(), func(k loop.Kind) bool { return k.Text && k.Name == args[0] }) && singleWord.MatchString(next) {
-		return failure.Usage(fmt.Sprintf("--prove %s is not on, off or strict", next), fmt.Sprintf("write --prove=strict; if %q is the text, write it before --prove", next))
-	}
-	return nil
-}
-
-// singleWord matches a text that may be meant as the value of a flag.
-var singleWord = lazyregexp.New(`^[a-z]+$`)
-
 func (a *app) command() *cobra.Command {
 	var printVersion bool
 	root := &cobra.Command{
@@ -198,6 +173,9 @@ Start with: hone demo`,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if problem, hint := config.FlagProblem(c.Flags()); problem != "" {
 				return failure.Usage(problem, hint)
+			}
+			if err := c.ValidateFlagGroups(); err != nil {
+				return failure.UsageOf(err, helpFor(c))
 			}
 			a.parsed = true
 			return checkState(c)

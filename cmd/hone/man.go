@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
-	"hone/internal/config"
 	"hone/internal/lazyregexp"
+	"hone/internal/render"
 )
 
 // It is hidden, because it is for packages: users have the pages, or hone help.
@@ -38,8 +36,7 @@ func (a *app) manCommand() *cobra.Command {
 }
 
 // writeMan writes the page of a command, such as hone-show.1, and the pages of its subcommands
-// to a directory, which must exist. Hidden commands have no page. Pages of loops include the help
-// topic exit-codes.
+// to a directory, which must exist. Hidden commands have no page.
 func writeMan(c *cobra.Command, dir string) error {
 	if c.Hidden {
 		return nil
@@ -57,94 +54,33 @@ func writeMan(c *cobra.Command, dir string) error {
 
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// It has no date, so that the same source always makes the same page.
-func manPage(c *cobra.Command) string {
-	topic := !c.Runnable() && !c.HasSubCommands()
-	synopsis := c.UseLine()
-	if topic {
-		synopsis = c.Root().Name() + " help " + c.Name()
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"hone %s\" \"hone\"\n", strings.ToUpper(manName(c)), roff(version()))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(c)), roff(c.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(synopsis))
-	b.WriteString(".SH DESCRIPTION\n")
-	manParagraphs(&b, cmp.Or(c.Long, c.Short))
-	if c.HasAvailableLocalFlags() && !topic {
-		b.WriteString(".SH OPTIONS\n")
-		for _, g := range flagGroups(c, true) {
-			if g.title != config.Groups()[0] && len(g.rows) > 0 {
-				fmt.Fprintf(&b, ".SS %s\n", g.title)
-			}
-			for _, row := range g.rows {
-				fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(strings.TrimSpace(row[0])), roff(row[1]))
-			}
-		}
-	}
-	if c.HasExample() {
-		b.WriteString(".SH EXAMPLES\n")
-		manParagraphs(&b, c.Example)
-	}
-	if c.HasAvailableSubCommands() {
-		b.WriteString(".SH COMMANDS\n")
-	}
-	for _, sub := range c.Commands() {
-		if !sub.Hidden {
-			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(manName(sub)), roff(sub.Short))
-		}
-	}
-	manRelated(&b, c)
-	return b.String()
-}
+// manColumns is the width of the pages.
+const manColumns = 78
 
-func manRelated(b *strings.Builder, c *cobra.Command) {
-	if !c.HasParent() {
-		return
-	}
-	pages := []string{manName(c.Parent())}
+// heading matches a heading of a help text.
+var heading = lazyregexp.New(`(?m)^([A-Z].*):\n( )`)
+
+// The page is the help of the command, and for a loop the exit statuses. It has no date, so that
+// the same source always makes the same page.
+func manPage(c *cobra.Command) string {
+	text := helpText(c, manColumns, true)
 	if c.GroupID == everyday {
 		statuses, _, err := c.Root().Find([]string{"exit-codes"})
 		if err != nil {
 			panic(err) // it is part of the program
 		}
-		b.WriteString(".SH EXIT STATUS\n")
-		manParagraphs(b, statuses.Long)
-		for _, topic := range []string{"show", "resume", "undo", "config", "environment", "models"} {
-			pages = append(pages, pages[0]+"-"+topic)
-		}
+		text += "\nExit status:\n  " + render.Fill(strings.TrimSpace(statuses.Long), manColumns) + "\n"
 	}
-	b.WriteString(".SH SEE ALSO\n")
-	for i, page := range pages {
-		end := ","
-		if i == len(pages)-1 {
-			end = ""
-		}
-		fmt.Fprintf(b, ".BR %s (1)%s\n", roff(page), end)
+	page := fmt.Sprintf(".TH %s 1 \"\" \"hone %s\" \"hone\"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n",
+		strings.ToUpper(manName(c)), roff(version()), roff(manName(c)), roff(c.Short))
+	page += heading.ReplaceAllString(roff(text), ".fi\n.SH $1\n.nf\n$2") + ".fi\n"
+	if c.HasParent() {
+		page += fmt.Sprintf(".SH SEE ALSO\n.BR %s (1)\n", roff(manName(c.Parent())))
 	}
-}
-
-// verbatim matches a paragraph that is a table, an example or a part of a configuration.
-var verbatim = lazyregexp.New(`(?m)^[ #[]`)
-
-// Lines are filled, except in a [verbatim] paragraph.
-func manParagraphs(w io.Writer, text string) {
-	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
-		if i > 0 {
-			fmt.Fprintln(w, ".PP")
-		}
-		if verbatim.MatchString(paragraph) {
-			fmt.Fprintf(w, ".nf\n%s\n.fi\n", roff(paragraph))
-		} else {
-			fmt.Fprintln(w, roff(paragraph))
-		}
-	}
+	return page
 }
 
 // troff finds no commands in the text.
 func roff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(s)
-	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
-		s = `\&` + s
-	}
-	return s
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(s)
 }

@@ -54,7 +54,7 @@ func (s *mcpServer) serve(ctx context.Context) error {
 	mcp.AddTool(m, &mcp.Tool{Name: "stop", Description: "Stop a run that this server has started. What it has changed stays; undo takes it back."}, s.stop)
 	mcp.AddTool(m, &mcp.Tool{Name: "undo", Description: "Restore all files that a run of this server has changed. If one was changed after the run, nothing is restored."}, s.undoRun)
 	answers := &wholeWrites{w: os.Stdout}
-	return m.Run(ctx, &mcp.IOTransport{Reader: requests(s.in, answers), Writer: answers, MaxLineLength: -1}) // requests has the limit
+	return m.Run(ctx, &mcp.IOTransport{Reader: requests(s.in, answers), Writer: answers, MaxLineLength: -1})
 }
 
 // wholeWrites writes one answer after another.
@@ -71,19 +71,23 @@ func (w *wholeWrites) Write(b []byte) (int, error) {
 
 func (*wholeWrites) Close() error { return nil }
 
-// maxMCPLine is how long a line of the client may be, in bytes.
-const maxMCPLine = 16 << 20
-
-// requests returns the lines of in that are messages. It answers the others itself: at one the server would end, or be silent.
+// requests returns the lines of in that are messages. It answers the others itself: at one the server would end.
 func requests(in io.Reader, answers io.Writer) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		for lines := bufio.NewReader(in); ; {
-			line, err := nextLine(lines)
-			if code, why, id := refusal(line); code != 0 {
-				fmt.Fprintf(answers, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"%s"}}`+"\n", id, code, why)
-			} else {
-				_, _ = w.Write(line) // an error ends the reader, which says it
+			line, err := lines.ReadBytes('\n')
+			line = bytes.TrimSpace(line)
+			switch _, bad := jsonrpc.DecodeMessage(line); {
+			case len(line) == 0:
+			case bad == nil:
+				_, _ = w.Write(append(line, '\n')) // an error ends the reader, which says it
+			default:
+				code := jsonrpc.CodeInvalidRequest
+				if !json.Valid(line) {
+					code = jsonrpc.CodeParseError
+				}
+				fmt.Fprintf(answers, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"not a message of JSON-RPC 2.0, in one line"}}`+"\n", code)
 			}
 			if err != nil {
 				w.CloseWithError(err)
@@ -92,52 +96,6 @@ func requests(in io.Reader, answers io.Writer) io.ReadCloser {
 		}
 	}()
 	return r
-}
-
-// nextLine reads a line to its end. Of one that is longer than maxMCPLine it returns only the start, which is too long as well.
-func nextLine(r *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line) <= maxMCPLine {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// refusal returns the code and the message of the error that answers a line, and the id for it. The code is 0 if the line is a
-// message, or blank.
-func refusal(line []byte) (code int, why, id string) {
-	const malformed = "not a request of JSON-RPC 2.0, in one line"
-	if len(line) > maxMCPLine {
-		return jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line may have at most %d bytes", maxMCPLine), "null"
-	}
-	var m struct {
-		ID     any             `json:"id"`
-		Method json.RawMessage `json:"method"`
-		Result json.RawMessage `json:"result"`
-		Error  json.RawMessage `json:"error"`
-	}
-	line = bytes.TrimSpace(line)
-	switch err := json.Unmarshal(line, &m); {
-	case len(line) == 0:
-		return 0, "", ""
-	case !json.Valid(line):
-		return jsonrpc.CodeParseError, malformed, "null"
-	case line[0] == '[':
-		return jsonrpc.CodeInvalidRequest, "batches are not supported: send one message a line", "null"
-	case err == nil && (m.Method != nil || m.Result != nil || m.Error != nil):
-		if _, err := jsonrpc.DecodeMessage(line); err == nil {
-			return 0, "", ""
-		}
-	}
-	known, err := json.Marshal(m.ID)
-	if _, isMap := m.ID.(map[string]any); err != nil || isMap {
-		known = []byte("null")
-	}
-	return jsonrpc.CodeInvalidRequest, malformed, string(known)
 }
 
 const mcpInstructions = "hone runs a model in a loop until a check passes, within a budget that the user has set. Call start, then wait until the run has ended, then show with diff. " +

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -106,7 +103,7 @@ func (o *otherFile) Error() string { return o.text }
 
 const leftOtherwise = "does not have %s as the run left it"
 
-func (c *comparison) other(path, how, remedy string) error {
+func (c comparison) other(path, how, remedy string) error {
 	return &otherFile{path, fmt.Sprintf("commit %.12s "+how, c.id, render.Line(path)), remedy}
 }
 
@@ -125,23 +122,21 @@ func (o *otherFile) failure(run string, s seen, undone bool, redo string) error 
 	return failure.Usage(o.Error(), next)
 }
 
-// comparison is that of a commit with what a check saw. Paths are from the top of the repository unless said otherwise.
+// comparison is that of a commit with what a check saw.
 type comparison struct {
-	saw        seen
-	top, below string                        // the repository, and the run's directory in it: "." for the whole
-	id         string                        // of the commit
-	files      map[string]workspace.Manifest // by the directory of the repository that they are in
-	apart      []string                      // files that are not compared, from the run's directory
-	unstored   map[string][]byte             // contents that the home does not have, by digest
+	below string   // the run's directory in the repository: "." for the whole
+	id    string   // of the commit
+	apart []string // files that are not compared, from the run's directory
 }
 
-// compare finds out whether a commit has exactly the files that the check saw, with those of submodules as the commit names
-// them. The error is an [*otherFile] if it has not. Not compared are files that no commit can have, because git ignores them
-// or they are in a repository that is no submodule; those that hone did not read; and the loop's own.
+// compare finds out whether a commit has exactly the files that the check saw. The error is an [*otherFile] if it has not. Not
+// compared are files that no commit can have, because git ignores them or they are in another repository; those that hone did not
+// read; and the loop's own. It refuses files of a submodule, which are another repository's, but belong to the commit.
 func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, err error) {
-	c.saw, c.files, c.unstored = s, map[string]workspace.Manifest{}, map[string][]byte{}
-	if c.top, err = git.Root(dir); err != nil {
-		return c, failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), "hone receipt "+s.run.ID+failure.Elsewhere(s.run.Home.Workspace())+", whose subject is the tree")
+	instead := "hone receipt " + s.run.ID + failure.Elsewhere(s.run.Home.Workspace()) + ", whose subject is the tree"
+	top, err := git.Root(dir)
+	if err != nil {
+		return c, failure.Usage(fmt.Sprintf("--commit %s: %v", revision, err), instead)
 	}
 	repo, err := git.OpenAt(dir)
 	if err != nil {
@@ -150,7 +145,7 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 	if c.id, err = repo.CommitID(ctx, revision); err != nil {
 		return c, failure.Usage(err.Error(), "git log lists the commits")
 	}
-	if c.below, err = filepath.Rel(c.top, dir); err != nil {
+	if c.below, err = filepath.Rel(top, dir); err != nil {
 		return c, err
 	}
 	c.below = filepath.ToSlash(c.below)
@@ -159,9 +154,10 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 		return c, err
 	}
 	defer now.Close()
-	own := s.run.Own()
+	own, unstored := s.run.Own(), map[string][]byte{}
+	var files workspace.Manifest
 	for _, e := range s.tree {
-		if e.Kind == workspace.Other || e.Note != "" || e.IsUnread() || own != nil && own(e.Path) {
+		if e.Kind == workspace.Other || e.Note != "" || e.IsUnread() || own != nil && own(e.Path) || inRepository(dir, e.Path) {
 			c.apart = append(c.apart, e.Path)
 			continue
 		}
@@ -170,125 +166,63 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 			if err != nil || workspace.Digest(content) != e.Digest {
 				return c, c.other(e.Path, "cannot be compared: hone did not store %s, and that is no longer as the check saw it", "restore it")
 			}
-			c.unstored[e.Digest] = content
+			unstored[e.Digest] = content
 		}
 		e.Path = path.Join(c.below, e.Path)
-		in := c.repositoryOf(e.Path)
-		c.files[in] = append(c.files[in], e)
+		files = append(files, e)
 	}
-	err = c.repository(ctx, ".", c.id)
-	slices.Sort(c.apart)
-	return c, err
-}
-
-func (c *comparison) inRun(p string) string { return from(c.below, p) }
-
-// repositoryOf returns the directory of the innermost repository that a file is in.
-func (c *comparison) repositoryOf(file string) string {
-	for at := path.Dir(file); at != "."; at = path.Dir(at) {
-		dir := filepath.Join(c.top, filepath.FromSlash(at))
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
-			continue
-		}
-		if found, err := git.Top(dir); err == nil && found == dir {
-			return at
-		}
+	scratch, err := os.MkdirTemp("", "hone-receipt-")
+	if err != nil {
+		return c, fmt.Errorf("write the files that the check saw: %w", err)
 	}
-	return "."
-}
-
-// repository compares the files of the repository in a directory, and of those in it. An empty commit is none.
-func (c *comparison) repository(ctx context.Context, in, commit string) error {
-	var is git.Comparison
-	if commit == "" {
-		for _, e := range c.files[in] {
-			c.apart = append(c.apart, c.inRun(e.Path))
-		}
-	} else {
-		var err error
-		if is, err = c.read(ctx, in, commit); err == nil {
-			err = c.judge(in, is)
-		}
-		if err != nil {
-			return err
+	defer os.RemoveAll(scratch)
+	tree, err := workspace.Open(scratch, workspace.Options{Scratch: true})
+	if err != nil {
+		return c, err
+	}
+	defer tree.Close()
+	if err := history.WriteTree(ctx, tree, files, s.run.Home, unstored); err != nil {
+		return c, err
+	}
+	is, err := repo.Compare(ctx, c.id, tree.Dir(), c.below)
+	if err != nil {
+		return c, err
+	}
+	for _, module := range is.Submodules {
+		if slices.ContainsFunc(s.tree, func(e workspace.Entry) bool { return strings.HasPrefix(path.Join(c.below, e.Path), module+"/") }) {
+			return c, failure.Usage(fmt.Sprintf("commit %.12s has the submodule %s, whose files hone does not compare", c.id, render.Line(module)), instead)
 		}
 	}
-	for _, inner := range slices.Sorted(maps.Keys(c.files)) {
-		if inner == in || c.repositoryOf(inner) != in {
-			continue
-		}
-		if err := c.repository(ctx, inner, is.Submodules[from(in, inner)]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// judge returns an [*otherFile] if a repository's files differ from those of its commit.
-func (c *comparison) judge(in string, is git.Comparison) error {
-	for _, e := range c.files[in] {
-		for module := range is.Submodules { // that is no repository now
-			if strings.HasPrefix(from(in, e.Path), module+"/") {
-				is.Changed = append(is.Changed, from(in, e.Path))
-			}
-		}
-	}
-	own := c.saw.run.Own()
 	for i, paths := range [][]string{is.Changed, is.Missing, is.Extra} {
 		for _, p := range paths {
-			full := path.Join(in, p)
-			switch name := c.inRun(full); {
+			switch name := c.inRun(p); {
 			case slices.Contains(c.apart, name), own != nil && own(name):
-			case i == 2 && is.Submodules[p] == "":
-				return c.other(name, "has %s, which was not there when the check ran", "")
 			case i == 0:
-				return c.other(name, leftOtherwise, "")
+				return c, c.other(name, leftOtherwise, "")
 			case i == 1:
-				return c.other(name, leftOtherwise, "commit it, or let git ignore it")
-			case c.files[full] == nil: // a submodule that is not checked out; else it is compared by itself
-				c.apart = append(c.apart, name)
+				return c, c.other(name, leftOtherwise, "commit it, or let git ignore it")
+			default:
+				return c, c.other(name, "has %s, which was not there when the check ran", "")
 			}
 		}
 	}
 	for _, p := range is.Ignored {
-		c.apart = append(c.apart, c.inRun(path.Join(in, p)))
+		c.apart = append(c.apart, c.inRun(p))
 	}
-	return nil
+	slices.Sort(c.apart)
+	return c, nil
 }
 
-func from(dir, p string) string { return strings.TrimPrefix(p, strings.TrimPrefix(dir+"/", "./")) }
+func (c comparison) inRun(p string) string {
+	return strings.TrimPrefix(p, strings.TrimPrefix(c.below+"/", "./"))
+}
 
-// read compares the files of the repository in a directory with one of its commits.
-func (c *comparison) read(ctx context.Context, in, commit string) (is git.Comparison, err error) {
-	repo, err := git.OpenAt(filepath.Join(c.top, filepath.FromSlash(in)))
-	if err != nil {
-		return is, err
-	}
-	files, below := slices.Clone(c.files[in]), c.below
-	for i := range files {
-		files[i].Path = from(in, files[i].Path)
-	}
-	if in != "." {
-		below = "."
-	}
-	if _, err := repo.CommitID(ctx, commit); errors.Is(err, fs.ErrNotExist) {
-		for _, e := range files { // the submodule is at another commit
-			is.Changed = append(is.Changed, e.Path)
+// inRepository reports whether a file is in a repository below the directory.
+func inRepository(dir, file string) bool {
+	for at := path.Dir(file); at != "."; at = path.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(at), ".git")); err == nil {
+			return true
 		}
-		return is, nil
 	}
-	dir, err := os.MkdirTemp("", "hone-receipt-")
-	if err != nil {
-		return is, fmt.Errorf("write the files that the check saw: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	tree, err := workspace.Open(dir, workspace.Options{Scratch: true})
-	if err != nil {
-		return is, err
-	}
-	defer tree.Close()
-	if err := history.WriteTree(ctx, tree, files, c.saw.run.Home, c.unstored); err != nil {
-		return is, err
-	}
-	return repo.Compare(ctx, commit, tree.Dir(), below)
+	return false
 }

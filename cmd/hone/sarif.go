@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -11,67 +12,6 @@ import (
 
 	"hone/check"
 	"hone/internal/excerpt"
-)
-
-// The parts of SARIF 2.1.0 that code scanning uses.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-		ColumnKind  string            `json:"columnKind"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version,omitempty"`
-		Rules   []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID    string    `json:"id"`
-		Short sarifText `json:"shortDescription"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifInvocation struct {
-		CommandLine   string              `json:"commandLine"`
-		Successful    bool                `json:"executionSuccessful"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifResult struct {
-		RuleID       string            `json:"ruleId"`
-		RuleIndex    int               `json:"ruleIndex"`
-		Level        string            `json:"level"`
-		Message      sarifText         `json:"message"`
-		Locations    []sarifLocation   `json:"locations"`
-		Fingerprints map[string]string `json:"partialFingerprints"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI  string `json:"uri"`
-		Base string `json:"uriBaseId"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
 )
 
 // noFile is the place of a finding that has no file: where the check is configured. Code
@@ -85,33 +25,35 @@ const sarifMessage = 8 << 10
 // directory above, from which prefix leads to that of the check; it is empty if they are
 // the same.
 func (r checkResult) SARIF(w io.Writer, prefix string) error {
-	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
-		Tool:        sarifTool{sarifDriver{Name: "hone", Version: r.Version, Rules: []sarifRule{}}},
-		Invocations: []sarifInvocation{{CommandLine: r.Command, Successful: !r.Broken()}}}
-	times := map[string]int{}
+	type object map[string]any
+	rules, results, notes, times := []object{}, []object{}, []object{}, map[string]int{}
 	for _, f := range r.Findings {
-		text := sarifText{excerpt.Middle(strings.TrimRight(f.Text, "\n"), sarifMessage)}
+		level := "warning"
+		if f.Blocks() {
+			level = "error"
+		}
+		said := object{"level": level, "message": object{"text": excerpt.Middle(strings.TrimRight(f.Text, "\n"), sarifMessage)}}
 		if f.Broken || f.ID == "" && f.Advisory {
-			n := sarifNotification{Level: sarifLevel(f), Message: text}
-			run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, n)
+			notes = append(notes, said)
 			continue
+		}
+		id := ruleOf(f)
+		rule := slices.IndexFunc(rules, func(known object) bool { return known["id"] == id })
+		if rule < 0 {
+			rule, rules = len(rules), append(rules, object{"id": id, "shortDescription": object{"text": cmp.Or(ruleTexts[id], id)}})
 		}
 		key := fmt.Sprintf("%x", sha256.Sum256([]byte(check.Key(f))))[:32]
 		times[key]++
-		run.Results = append(run.Results, sarifResult{RuleID: ruleOf(f), RuleIndex: run.Tool.Driver.rule(ruleOf(f)), Level: sarifLevel(f), Message: text,
-			Locations:    []sarifLocation{{sarifPhysical{sarifArtifact{uriOf(prefix, f.File), "%SRCROOT%"}, sarifRegion{max(1, f.Line)}}}},
-			Fingerprints: map[string]string{"primaryLocationLineHash": fmt.Sprintf("%s:%d", key, times[key])}})
+		said["ruleId"], said["ruleIndex"] = id, rule
+		said["locations"] = []object{{"physicalLocation": object{
+			"artifactLocation": object{"uri": uriOf(prefix, f.File), "uriBaseId": "%SRCROOT%"}, "region": object{"startLine": max(1, f.Line)}}}}
+		said["partialFingerprints"] = object{"primaryLocationLineHash": fmt.Sprintf("%s:%d", key, times[key])}
+		results = append(results, said)
 	}
-	return writeLine(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
-}
-
-func (d *sarifDriver) rule(id string) int {
-	i := slices.IndexFunc(d.Rules, func(r sarifRule) bool { return r.ID == id })
-	if i < 0 {
-		i = len(d.Rules)
-		d.Rules = append(d.Rules, sarifRule{ID: id, Short: sarifText{sarifRuleText(id)}})
-	}
-	return i
+	return writeLine(w, object{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []object{{
+		"tool":        object{"driver": object{"name": "hone", "version": r.Version, "rules": rules}},
+		"invocations": []object{{"commandLine": r.Command, "executionSuccessful": !r.Broken(), "toolExecutionNotifications": notes}},
+		"results":     results, "columnKind": "utf16CodeUnits"}}})
 }
 
 // The rules of findings that name none.
@@ -121,9 +63,7 @@ const (
 	ruleCheck = "check"
 )
 
-func sarifRuleText(id string) string {
-	return map[string]string{ruleTest: "A test fails", ruleBuild: "The code does not build, or it crashes", ruleCheck: "The check fails"}[id] + map[bool]string{true: id}[!slices.Contains([]string{ruleTest, ruleBuild, ruleCheck}, id)]
-}
+var ruleTexts = map[string]string{ruleTest: "A test fails", ruleBuild: "The code does not build, or it crashes", ruleCheck: "The check fails"}
 
 // A linter's rule is in the text, and the ID begins with it; else the rule is what kind of finding it is.
 func ruleOf(f check.Finding) string {
@@ -138,13 +78,6 @@ func ruleOf(f check.Finding) string {
 		return ruleTest
 	}
 	return ruleCheck
-}
-
-func sarifLevel(f check.Finding) string {
-	if f.Blocks() {
-		return "error"
-	}
-	return "warning"
 }
 
 func uriOf(prefix, file string) string {

@@ -50,6 +50,12 @@ func (a *app) showCommand() *cobra.Command {
 	c.Flags().StringVar(&f.html, "html", "", "write a page that needs nothing else to `FILE`, which must not exist; - is standard output")
 	c.Flags().BoolVar(&f.markdown, "markdown", false, "print a table of the rounds and the findings that are left as Markdown, for a summary of CI")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
+	c.MarkFlagsMutuallyExclusive("follow", "diff", "full", "json", "html", "markdown")
+	for _, whole := range []string{"html", "markdown"} {
+		c.MarkFlagsMutuallyExclusive(whole, "round")
+		c.MarkFlagsMutuallyExclusive(whole, "verbose")
+	}
+	c.MarkFlagsMutuallyExclusive("follow", "round")
 	return c
 }
 
@@ -109,18 +115,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 
 func (f showFlags) fit(r *report.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
-	selected := f.json || f.diff || f.round != 0 || f.full
 	switch {
 	case f.round < 0 || f.round > r.Past.LastRound():
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
-	case f.json && f.diff:
-		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
-	case f.follow && (selected || f.markdown || f.html != ""):
-		return failure.Usage("--follow cannot be combined with a flag that selects what is shown", show+" --follow")
-	case f.markdown && (selected || f.html != "" || f.verbose):
-		return failure.Usage("--markdown cannot be combined with a flag that selects what is shown", show+" --markdown")
-	case f.html != "" && (selected || f.verbose):
-		return failure.Usage("--html cannot be combined with a flag that selects what is shown", show+" --html "+failure.Quoted(f.html))
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
 		return failure.Usage("the texts of run "+r.ID+" were replaced by hone export --redacted", show+", or add --json")
 	}

@@ -30,10 +30,7 @@ func (a *app) trustCommand() *cobra.Command {
 	c := helped("trust", &cobra.Command{
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case f.list && f.revoke:
-				return failure.Usage("--list and --revoke cannot be combined", "leave out one of them")
-			case f.list:
+			if f.list {
 				return a.listTrust()
 			}
 			if len(args) == 0 {
@@ -55,6 +52,7 @@ func (a *app) trustCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
 	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")
 	c.Flags().BoolVar(&f.yes, "trust", false, "accept the run without asking")
+	c.MarkFlagsMutuallyExclusive("list", "revoke")
 	return c
 }
 

@@ -73,11 +73,8 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		if f.json {
 			return json.NewEncoder(a.out).Encode(preview)
 		}
-		lines, err := plan.previewLines(preview, f.force)
-		for _, line := range lines {
-			fmt.Fprintln(a.out, line)
-		}
-		return err
+		plan.print(a.out, preview, map[bool]string{true: " --force"}[f.force])
+		return nil
 	}
 	done, err := plan.carryOut(ctx, f.force, harness.KnownKeys(a.env))
 	for _, lost := range done.Lost {

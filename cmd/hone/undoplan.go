@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"io"
 	"strings"
 
 	"hone"
@@ -65,7 +64,7 @@ func (d *undoDone) say(format string, args ...any) {
 // and keeps a copy of them. keys are values of which no file's contents are recorded. With an
 // error, done says what was done before it.
 func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (done undoDone, err error) {
-	before, redo, undone := p.run.Past.Last().Time, redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
+	before := p.run.Past.Last().Time
 	if len(p.Conflicts) > 0 && !force {
 		return done, p.conflictError()
 	}
@@ -89,9 +88,9 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 		}
 	}
 	if n := len(p.Restored); n > 0 {
-		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+p.when())
+		done.say("undone: %s%s %s", render.Count(n, "file"), plural(n, " is as it was", " are as they were"), p.when())
 	} else {
-		done.Lines = append(done.Lines, p.nothing()...)
+		done.say("%s", p.nothing())
 	}
 	if p.Round == 0 {
 		back, left, err := p.run.PlaceImported(ctx, true)
@@ -105,41 +104,17 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 			return done, err
 		}
 	}
-	if len(p.Restored) == 0 && len(p.Conflicts) == 0 && undone > 0 {
-		done.say("to undo the undo: hone undo %s --to-round %d", p.named, undone)
-	}
 	left, err := p.leftLines(ctx, p.Restored, before)
 	done.Lines = append(done.Lines, left...)
 	if err != nil || len(p.Restored) == 0 {
 		return done, err
 	}
 	next := "next: git" + failure.Elsewhere(p.run.Dir) + " status"
-	if redo >= 0 && redo != p.Round && len(kept) == 0 {
-		next += fmt.Sprintf("; to undo this undo: hone undo %s --to-round %d", p.named, redo)
+	if last := p.run.Past.State().Round; last > p.Round && last == p.run.Past.LastRound() { // else no round ended with these files
+		next += fmt.Sprintf("; to redo it: hone undo %s --to-round %d", p.named, last)
 	}
 	done.say("%s", next)
 	return done, nil
-}
-
-// It is -1 if no round ended with the tree before the undo, because the run was interrupted in a round.
-func redoRound(past *history.Past) int {
-	if restored := past.RestoredTo(); restored != nil {
-		return *restored
-	}
-	round := past.State().Round
-	if past.LastRound() > round {
-		return -1
-	}
-	return round
-}
-
-// It is 0 if the run was not undone to this round, or if it was interrupted in a later one.
-func undoneRound(past *history.Past, to int) int {
-	last, restored := past.State().Round, past.RestoredTo()
-	if restored == nil || *restored != to || last == to || past.LastRound() > last {
-		return 0
-	}
-	return last
 }
 
 // Even force does not replace a directory in place of a file, or a file that was just created. run may be followed by -C.
@@ -163,7 +138,7 @@ func (p *undoPlan) unrestorableLines() (lines []string) {
 
 func (p *undoPlan) conflictError() error {
 	f := &failure.Error{Kind: hone.KindBlocked, Each: p.unrestorableLines(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
-		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
+		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+plural(len(p.Conflicts), " is", " are"))}
 	advice := " restores the others"
 	for _, c := range p.Conflicts {
 		if !c.Lost {
@@ -174,11 +149,11 @@ func (p *undoPlan) conflictError() error {
 	return f
 }
 
-func verbFor(n int) string {
+func plural(n int, one, several string) string {
 	if n == 1 {
-		return " is"
+		return one
 	}
-	return " are"
+	return several
 }
 
 func toRound(round int) string {
@@ -195,56 +170,15 @@ func (p *undoPlan) when() string {
 	return "before the run"
 }
 
-func (p *undoPlan) nothing() []string {
+func (p *undoPlan) nothing() string {
 	run := p.run.Journal.Run()
 	switch {
 	case len(p.Conflicts) > 0:
-		return []string{"nothing was restored"}
+		return "nothing was restored"
 	case p.Changed:
-		return []string{"nothing to undo: the files are already as they were " + strings.Replace(p.when(), "the run", "run "+run, 1)}
+		return "nothing to undo: the files are already as they were " + strings.Replace(p.when(), "the run", "run "+run, 1)
 	}
-	lines := []string{fmt.Sprintf("nothing to undo: run %s changed no files", run)}
-	if earlier := p.earlier(); earlier != "" {
-		lines = append(lines, fmt.Sprintf("to undo the last run that did: hone undo %s%s", earlier, failure.Elsewhere(p.run.Dir)))
-	}
-	return lines
-}
-
-// It is the last run before this one that changed files and was not undone; empty if none did, or if that cannot be known
-// because a run cannot be read.
-func (p *undoPlan) earlier() string {
-	home := p.run.Home
-	all, _ := home.Runs()
-	for _, id := range slices.Backward(all) {
-		if id >= p.run.Journal.Run() {
-			continue
-		}
-		events, err := home.Read(id)
-		if err != nil {
-			return ""
-		}
-		start, err := runs.Started(id, events)
-		if err != nil {
-			return ""
-		}
-		past := history.Read(events)
-		own := kinds.Own(start, past)
-		changes, err := past.AllChanges(home.Get)
-		if err != nil {
-			return ""
-		}
-		if slices.ContainsFunc(changes, func(d workspace.Delta) bool { return own == nil || !own(d.Path) }) {
-			return id
-		}
-	}
-	return ""
-}
-
-func itWas(n int) string {
-	if n == 1 {
-		return "it was"
-	}
-	return "they were"
+	return fmt.Sprintf("nothing to undo: run %s changed no files", run)
 }
 
 // undoPreview is what an undo would do.
@@ -262,6 +196,27 @@ func (p *undoPlan) preview(ctx context.Context) (undoPreview, error) {
 	return undoPreview{p.run.Journal.Run(), p.Round, p.digest(), notNull(p.Restorable), notNull(p.Conflicts), notNull(left)}, err
 }
 
+// print prints the preview for people. forced is empty or the flag --force.
+func (p *undoPlan) print(out io.Writer, v undoPreview, forced string) {
+	for _, path := range v.Restored {
+		fmt.Fprintln(out, "would restore "+render.Line(path))
+	}
+	for _, c := range v.Conflicts {
+		fmt.Fprintf(out, "in the way: %s: %s\n", render.Line(c.Path), c.Why)
+	}
+	for _, line := range v.Left {
+		fmt.Fprintln(out, line)
+	}
+	switch {
+	case len(v.Conflicts) > 0 && forced == "":
+		fmt.Fprintf(out, "undo would restore nothing; hone undo %s%s --force overwrites these files, and keeps a copy\n", p.named, toRound(p.Round))
+	case len(v.Restored)+len(v.Conflicts) > 0:
+		fmt.Fprintf(out, "to undo exactly this: hone undo %s%s%s --plan %s\n", p.named, toRound(p.Round), forced, v.Plan)
+	default:
+		fmt.Fprintln(out, p.nothing())
+	}
+}
+
 // JSON does not write it as null.
 func notNull[T any](list []T) []T { return append([]T{}, list...) }
 
@@ -269,34 +224,4 @@ func notNull[T any](list []T) []T { return append([]T{}, list...) }
 func (p *undoPlan) digest() string {
 	b, _ := json.Marshal([]any{p.run.Journal.Run(), p.run.Journal.Head(), p.Round, p.Restorable, p.Conflicts, p.Outside, p.Doubtful, p.Own}) // texts and numbers only
 	return fmt.Sprintf("%x", sha256.Sum256(b))
-}
-
-// previewLines returns a preview for the terminal. The error is that of [undoPlan.carryOut] if files are
-// in the way.
-func (p *undoPlan) previewLines(v undoPreview, force bool) (lines []string, err error) {
-	forced, files := "", map[string]string{}
-	for _, path := range v.Restored {
-		files[path] = ""
-	}
-	if len(p.Conflicts) > 0 {
-		if !force {
-			return nil, p.conflictError()
-		}
-		forced = " --force"
-	}
-	for _, c := range p.Conflicts {
-		if !c.Lost {
-			files[c.Path] = fmt.Sprintf(" (overwritten: %s; a copy is kept)", c.Why)
-		}
-	}
-	n := len(files)
-	if n == 0 {
-		return slices.Concat(p.nothing(), p.unrestorableLines(), v.Left), nil
-	}
-	lines = append(lines, fmt.Sprintf("would restore %s as %s %s:", render.Count(n, "file"), itWas(n), p.when()))
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		lines = append(lines, "  "+render.Line(path)+files[path])
-	}
-	return slices.Concat(lines, p.unrestorableLines(), v.Left,
-		[]string{fmt.Sprintf("to undo exactly this: hone undo %s%s%s --plan %s", p.named, toRound(p.Round), forced, v.Plan)}), nil
 }

@@ -251,7 +251,14 @@ func (b *batch) answerClients(ctx workflow.Context) error {
 				b.cancel(b.place(name))
 			}
 			return nil
-		}, workflow.UpdateHandlerOptions{Validator: b.mayCancel, Description: "Cancel jobs: a list of names."}))
+		}, workflow.UpdateHandlerOptions{Description: "Cancel jobs: a list of names.", Validator: func(names []string) error {
+			for _, name := range names { // cancelling an ended job does nothing
+				if b.place(name) < 0 {
+					return fmt.Errorf("the batch has no job %s", name)
+				}
+			}
+			return nil
+		}}))
 }
 
 // It is -1 if there is none.
@@ -287,16 +294,6 @@ func (b *batch) answer(p *Progress, answers []job.Answer) {
 	}
 	p.State, p.Why, p.Turn, p.Idle = Queued, "", -1, 0
 	b.changed = true
-}
-
-// Cancelling an ended job does nothing.
-func (b *batch) mayCancel(names []string) error {
-	for _, name := range names {
-		if b.place(name) < 0 {
-			return fmt.Errorf("the batch has no job %s", name)
-		}
-	}
-	return nil
 }
 
 func (b *batch) status() Status {

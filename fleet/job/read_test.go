@@ -81,18 +81,18 @@ func TestReadErrors(t *testing.T) {
 		fix + "name='B'\n" + fix + "name='b'": `8: job.name: job 1 also has the name "b"; choose another one`,
 		fix + "ref = '--upload-pack=x'\n":     `4: job.ref: "--upload-pack=x" is not a branch, a tag or a commit; write its name, such as "main"`,
 
-		fix + "args = ['--chek', 'x']\n":            "4: job.args: unknown flag: --chek; did you mean --check?",
+		fix + "args = ['--chek', 'x']\n":            "4: job.args: unknown flag: --chek; see hone help fix",
 		fix + "args = ['--rounds', 'x']\n":          `4: job.args: invalid argument "x" for "--rounds" flag: strconv.ParseInt: parsing "x": invalid syntax; see hone help fix`,
 		fix + "args = ['--query', 'x']\n":           "4: job.args: unknown flag: --query; see hone help fix",
-		fix + "args = ['--sandbox=none']\n":         "4: job.args: a job cannot have --sandbox, because it gives commands or models more access; remove it: the operator of the worker decides that",
-		fix + "args = ['--net']\n":                  "4: job.args: a job cannot have --net, because it gives commands or models more access; remove it: the operator of the worker decides that",
-		fix + "args = ['--trust']\n":                "4: job.args: a job cannot have --trust, because it gives commands or models more access; remove it: the operator of the worker decides that",
-		fix + "args = ['--approve', 'all']\n":       "4: job.args: a job cannot have --approve, because it gives commands or models more access; remove it: the operator of the worker decides that",
-		fix + "args = ['--base-url', 'http://x']\n": "4: job.args: a job cannot have --base-url, because it gives commands or models more access; remove it: the operator of the worker decides that",
-		fix + "args = ['-m', 'a/b']\n":              `4: job.args: args cannot contain --model; write model = "PROVIDER/NAME" in the job`,
-		fix + "args = ['--max-tokens', '5']\n":      "4: job.args: args cannot contain --max-tokens; write max-tokens = N in the job",
-		fix + "args = ['-C', '/etc']\n":             "4: job.args: args cannot contain --dir; remove it: the worker chooses the directory",
-		fix + "args = ['--attempts', '3']\n":        "4: job.args: args cannot contain --attempts; write several jobs: attempts share a directory, which cannot move to another worker",
+		fix + "args = ['--sandbox=none']\n":         "4: job.args: a job cannot have --sandbox; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['--net']\n":                  "4: job.args: a job cannot have --net; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['--trust']\n":                "4: job.args: a job cannot have --trust; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['--approve', 'all']\n":       "4: job.args: a job cannot have --approve; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['--base-url', 'http://x']\n": "4: job.args: a job cannot have --base-url; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['-m', 'a/b']\n":              `4: job.args: a job cannot have --model; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access`,
+		fix + "args = ['--max-tokens', '5']\n":      "4: job.args: a job cannot have --max-tokens; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['-C', '/etc']\n":             "4: job.args: a job cannot have --dir; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
+		fix + "args = ['--attempts', '3']\n":        "4: job.args: a job cannot have --attempts; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access",
 		fix + "args = ['-']\n":                      "4: job.args: - means standard input, which a worker does not have; write the text itself",
 		fix + "args = ['--check', '--', 'x']\n":     "4: job.args: -- is the value of a flag; write the value", // a worker writes its flags before --
 		fix + "args = ['a', 'b']\n":                 "4: job.args: one text is expected, but there are 2 arguments; see hone help fix",
@@ -154,7 +154,7 @@ func TestReadRepos(t *testing.T) {
 	}
 	each.Args = []string{"--net"}
 	_, err = job.ReadRepos("repos.txt", []byte("https://git.example/a"), each)
-	if want := "the jobs: args: a job cannot have --net, because it gives commands or models more access; remove it: the operator of the worker decides that"; fmt.Sprint(err) != want {
+	if want := "the jobs: args: a job cannot have --net; remove it: model, max-cost and max-tokens are keys of the job, and the operator of the worker decides about access"; fmt.Sprint(err) != want {
 		t.Errorf("got %v", err)
 	}
 	if _, err = job.ReadRepos("repos.txt", []byte("# none\n"), each); fmt.Sprint(err) != "repos.txt: it names no repositories; write one per line" {

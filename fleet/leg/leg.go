@@ -26,7 +26,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +40,6 @@ import (
 	"hone/fleet/job"
 	"hone/fleet/store"
 	"hone/history"
-	"hone/internal/child"
 	"hone/journal"
 	"hone/workspace/clone"
 )
@@ -90,7 +88,12 @@ var errSuperseded = errors.New("another worker has taken over this job")
 
 // Leg works on a leg to its end.
 func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
-	return (&leg{Worker: w, Leg: l, term: termOf(ctx)}).try(ctx)
+	g := &leg{Worker: w, Leg: l, term: Term{Worker: rand.Text()}}
+	if activity.IsActivity(ctx) {
+		i := activity.GetInfo(ctx)
+		g.term.Scheduled, g.term.Attempt = i.ScheduledTime.UnixNano(), i.Attempt
+	}
+	return g.try(ctx)
 }
 
 func (g *leg) try(ctx context.Context) (job.Outcome, error) {
@@ -157,7 +160,10 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 		return *g.at.Outcome, nil // an earlier try of this leg ended, but could not report it
 	}
 	if err := g.prepare(ctx); err != nil {
-		return o, interrupted(ctx, err)
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		return o, err
 	}
 	return g.drive(ctx, stop)
 }
@@ -236,23 +242,6 @@ func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file strin
 	return g.hone(ctx, "export", g.at.Run, "-o", file, "--force")
 }
 
-func interrupted(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-		return cause
-	}
-	return err
-}
-
-// Outside an activity it is a new one.
-func termOf(ctx context.Context) Term {
-	t := Term{Worker: rand.Text()}
-	if activity.IsActivity(ctx) {
-		i := activity.GetInfo(ctx)
-		t.Scheduled, t.Attempt = i.ScheduledTime.UnixNano(), i.Attempt
-	}
-	return t
-}
-
 // It sends until the returned function is called. The leg is stopped when the worker stops.
 func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
 	if !activity.IsActivity(ctx) {
@@ -284,23 +273,6 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 		}
 	})
 	return func() { close(end); beating.Wait() }
-}
-
-func (w *Worker) honeVersion(ctx context.Context) (string, error) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.version != "" {
-		return w.version, nil
-	}
-	r, err := child.Command{Program: w.Hone, Dir: ".", Args: []string{"version"}, Env: w.environ()}.Output(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fatal("the worker has no hone: %w", err)
-	}
-	if err != nil {
-		return "", fmt.Errorf("ask hone for its version: %w", err)
-	}
-	w.version, _, _ = strings.Cut(strings.TrimSpace(r.Printed), ",") // without the system, which may differ
-	return w.version, nil
 }
 
 // withheld are prefixes of variables that hone and git do not get by default.

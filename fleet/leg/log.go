@@ -12,14 +12,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"hone/fleet/job"
 	"hone/fleet/store"
 	"hone/group"
 	"hone/internal/artifact"
+	"hone/internal/child"
 )
 
 // minKey is the minimum length of a key in bytes.
@@ -152,10 +155,22 @@ func (g *leg) last(ctx context.Context) (e entry, seal string, err error) {
 func (g *leg) takeOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
-	version, err := g.honeVersion(ctx)
-	if err != nil {
-		return err
+	g.lock.Lock()
+	if g.version == "" {
+		r, err := child.Command{Program: g.Hone, Dir: ".", Args: []string{"version"}, Env: g.environ()}.Output(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fatal("the worker has no hone: %w", err)
+		} else if err != nil {
+			err = fmt.Errorf("ask hone for its version: %w", err)
+		}
+		if err != nil {
+			g.lock.Unlock()
+			return err
+		}
+		g.version, _, _ = strings.Cut(strings.TrimSpace(r.Printed), ",") // without the system, which may differ
 	}
+	version := g.version
+	g.lock.Unlock()
 	before, seal, err := g.last(ctx)
 	switch {
 	case err != nil:
@@ -168,18 +183,14 @@ func (g *leg) takeOver(ctx context.Context) error {
 	if before.Run != "" && before.Hone != version {
 		return fatal("run %s was started by %s, but this worker has %s: keep the old version on the workers until the batch has ended", before.Run, before.Hone, version)
 	}
-	now := before
-	now.Term, now.Hone = g.term, version
-	return g.write(ctx, before.Number, seal, now, nil)
+	g.at, g.sealed = before, seal
+	before.Term, before.Hone = g.term, version
+	return g.put(ctx, before, nil)
 }
 
 // put writes the next entry. If another worker has taken over, the error is errSuperseded.
 func (g *leg) put(ctx context.Context, e entry, part io.ReadSeeker) error {
-	return g.write(ctx, g.at.Number, g.sealed, e, part)
-}
-
-func (g *leg) write(ctx context.Context, before int, after string, e entry, part io.ReadSeeker) error {
-	e.Number, e.After, e.Part = before+1, after, ""
+	e.Number, e.After, e.Part = g.at.Number+1, g.sealed, ""
 	if part != nil {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, part); err != nil {

@@ -83,7 +83,13 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 				continue
 			}
 			newer := len(all) - 1 - i
-			at, open := lastEvent(home, run)
+			at, open := time.Time{}, true // what cannot be read may be resumed
+			if events, err := home.Read(run); err == nil && len(events) > 0 {
+				past := history.Read(events)
+				end, _ := past.End()
+				over := []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindStuck, hone.KindUnreadable}
+				at, open = events[len(events)-1].Time, !past.Finished() || !slices.Contains(over, end.Kind)
+			}
 			limited := o.Keep >= 0 && newer >= o.Keep || o.OlderThan >= 0 && time.Since(at) >= o.OlderThan
 			newest, open := newer == 0 && o.Keep != 0, open && !o.Unfinished
 			if others && (limited || full) || !others && !newest && !open {
@@ -105,16 +111,4 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 	done.Deleted = slices.DeleteFunc(slices.Clone(all), func(run string) bool { return kept[run] })
 	done.Kept = len(all) - len(done.Deleted)
 	return err
-}
-
-// at is zero if it cannot be read. open means that the run may be resumed, or that this is unknown.
-func lastEvent(home *journal.Home, run string) (at time.Time, open bool) {
-	events, err := home.Read(run)
-	if err != nil || len(events) == 0 {
-		return at, true
-	}
-	past := history.Read(events)
-	end, _ := past.End()
-	over := []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindStuck, hone.KindUnreadable}
-	return events[len(events)-1].Time, !past.Finished() || !slices.Contains(over, end.Kind)
 }

@@ -3,11 +3,9 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +18,9 @@ import (
 
 // Two runs in one tree would take each other's changes for the user's or their own. So
 // hone does not enter a workspace while another one above or below it is locked. To find
-// workspaces above, it tries the directories on the path. For all others it searches
-// no tree: each locked workspace has a file in the state folder that says where its files
-// are, so that it is found through bind mounts as well. Its process has that file locked.
+// workspaces above, it tries the directories on the path. To find those below it searches
+// no tree: each locked workspace has a file in the state folder with its path. Its process
+// has that file locked.
 //
 // A process locks and registers its workspace before it looks for others, so that of
 // two that start at the same time at least one sees the other. It sees processes of other
@@ -51,18 +49,13 @@ func (w *Workspace) register() {
 		return
 	}
 	w.registered = f
-	if err = f.Truncate(0); err != nil {
-		return
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteString(w.Dir + "\x00") // registrations reads it
 	}
-	var text strings.Builder // registrations reads it
-	for _, p := range places(w.Dir) {
-		text.WriteString(p.At + "\x00" + p.In + "\x00")
-	}
-	_, _ = f.WriteString(text.String())
 }
 
 // Files that no longer exist are forgotten; lost reports whether there were any.
-func (w *Workspace) registrations() (locked [][]place, lost bool) {
+func (w *Workspace) registrations() (locked []string, lost bool) {
 	dir, err := state.Find(registeredDir)
 	if err != nil {
 		return nil, false
@@ -71,19 +64,14 @@ func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
 		b, err := os.ReadFile(file)
-		var all []place
-		for pair := range slices.Chunk(strings.Split(string(b), "\x00"), 2) {
-			if len(pair) == 2 && filepath.IsAbs(pair[0]) {
-				all = append(all, place{pair[0], pair[1]})
-			}
-		}
-		if err != nil || len(all) == 0 || all[0].At == w.Dir {
+		other, whole := strings.CutSuffix(string(b), "\x00")
+		if err != nil || !whole || other == w.Dir {
 			continue // it is being written, was just removed, or is this one
 		}
-		_, err = os.Lstat(all[0].At)
+		_, err = os.Lstat(other)
 		switch {
 		case journal.IsLocked(file):
-			locked = append(locked, all)
+			locked = append(locked, other)
 		case errors.Is(err, fs.ErrNotExist):
 			_ = os.Remove(file)
 			lost = true
@@ -102,67 +90,13 @@ func (w *Workspace) checkNested(ctx context.Context) error {
 	}
 	others, lost := w.registrations()
 	w.orphaned = w.orphaned || lost // it may have been this one, under another name
-	if len(others) == 0 {
-		return nil
-	}
-	own := places(dir)
 	for _, other := range others {
-		if shares(ctx, own, other) || shares(ctx, other, own) {
-			run, _ := working(other[0].At)
-			return nestedError(other[0].At, run)
+		if rel, err := filepath.Rel(dir, other); err == nil && filepath.IsLocal(rel) && isPart(ctx, other, dir) {
+			run, _ := working(other)
+			return nestedError(other, run)
 		}
 	}
 	return nil
-}
-
-// place is a directory with files of a workspace: the workspace itself, which is the first of its
-// places, or a mount point in it.
-type place struct {
-	At string // its path
-	In string // its file system and its path there, which bind mounts do not change; At if that is unknown
-}
-
-func shares(ctx context.Context, all, other []place) bool {
-	for _, p := range all {
-		for _, q := range other {
-			rel, err := filepath.Rel(p.In, q.In)
-			if err == nil && filepath.IsLocal(rel) && isPart(ctx, filepath.Join(p.At, rel), all[0].At) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// The path has no symbolic links. Only Linux tells the file systems.
-func places(dir string) []place {
-	all := []place{{dir, dir}}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	f, openErr := os.Open(dir)
-	if err != nil || openErr != nil {
-		return all
-	}
-	defer f.Close()
-	own, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
-	_, id, _ := strings.Cut(string(own), "mnt_id:")
-	id, _, _ = strings.Cut(strings.TrimSpace(id), "\n")
-	escapes := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	for line := range strings.Lines(string(mounts)) {
-		fields := strings.Fields(line) // number, parent, device, path in the file system, mount point
-		if len(fields) < 5 {
-			continue
-		}
-		at, in := escapes.Replace(fields[4]), fields[2]+escapes.Replace(fields[3])
-		rel, err := filepath.Rel(at, dir)
-		below, belowErr := filepath.Rel(dir, at)
-		switch {
-		case fields[0] == id && err == nil:
-			all[0].In = filepath.Join(in, rel)
-		case belowErr == nil && below != "." && filepath.IsLocal(below):
-			all = append(all, place{at, in})
-		}
-	}
-	return all
 }
 
 func working(dir string) (run string, ok bool) {

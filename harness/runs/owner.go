@@ -113,20 +113,17 @@ func (w *Workspace) explainForeign(err error) error {
 	if !errors.As(err, &foreign) || foreign.Damage != nil {
 		return err
 	}
-	began := time.Now()
 	if events, err := w.Home.Read(foreign.Run); err == nil {
-		began = events[0].Time
 		// There is nothing to accept in a run without texts.
 		if start, err := Started(foreign.Run, events); err == nil && start.Redacted {
 			return CheckWhole(foreign.Run, start)
 		}
 	}
 	why, first := foreign.Error(), "to see what the run would do, and accept it"
-	if made, file := state.KeyMade(); w.stateless != nil {
+	if dir, err := state.Dir(); w.stateless != nil {
 		why += ": " + w.stateless.Error()
-	} else if made.After(began) && !foreign.Imported {
-		why += ": the key that signs runs, " + file + ", was made after the run began: the run is another user's, or the key was removed since"
-		first = "if the key was removed, bring it back; " + first
+	} else if err == nil && !foreign.Imported {
+		why += ": it is another user's, or the key that signs runs was removed since, " + filepath.Join(dir, state.KeyFile)
 	}
 	return &hone.UsageError{Why: why + "; nothing was sent, run or written",
 		Next: hone.Next{First: first, Verb: hone.Accept, Run: foreign.Run}}

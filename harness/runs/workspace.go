@@ -79,18 +79,9 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	if err := w.lockHome(ctx, create); err != nil {
 		return err
 	}
-	if n, damaged := IndexNote(w.Dir); damaged {
-		w.Notes = append(w.Notes, n)
-	}
 	w.endEarlier()
 	w.Tree, err = OpenTree(w.Dir)
 	return err
-}
-
-// IndexNote tells the user that git's index in a directory is damaged, such as by a command, and what repairs it.
-func IndexNote(dir string) (n hone.Notice, damaged bool) {
-	remedy := git.IndexRemedy(dir)
-	return hone.Notice{Text: "git's index is damaged, so hone lists the files of the last commit", Next: hone.Next{First: "type " + remedy}}, remedy != ""
 }
 
 // The earlier process has ended, because this one has the lock. All processes are searched only if it died: one that unlocks
@@ -223,7 +214,14 @@ func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 	top, err := topOf(abs)
 	without := top
 	if errors.Is(err, git.ErrNotRepository) {
-		top, without, err = searchLimit(abs), abs, nil
+		top, without, err = abs, abs, nil
+		home, noHome := os.UserHomeDir() // above that, other users can write
+		if noHome == nil {
+			home, noHome = filepath.EvalSymlinks(home)
+		}
+		if below, outside := filepath.Rel(home, abs); noHome == nil && outside == nil && filepath.IsLocal(below) && home != filepath.Dir(home) {
+			top = home
+		}
 	}
 	if err != nil {
 		return "", err
@@ -238,21 +236,4 @@ func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 			return without, nil
 		}
 	}
-}
-
-// searchLimit returns the highest directory that may have the runs of a directory
-// outside a repository: the user's home directory, or the directory itself. Above
-// that, other users can write.
-func searchLimit(dir string) string {
-	home, err := os.UserHomeDir()
-	if err == nil {
-		home, err = filepath.EvalSymlinks(home)
-	}
-	if err != nil || home == filepath.Dir(home) {
-		return dir
-	}
-	if below, err := filepath.Rel(home, dir); err != nil || !filepath.IsLocal(below) {
-		return dir
-	}
-	return home
 }

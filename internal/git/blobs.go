@@ -62,9 +62,8 @@ type Comparison struct {
 	Missing []string // only the directory has it, and git does not ignore it
 	Extra   []string // only the commit has it
 	Ignored []string // only the directory has it, and git ignores it
-	// Submodules are those of the commit, by path, and their commits. They are among Extra if the directory
-	// has nothing there, and what it has there is nowhere.
-	Submodules map[string]string
+	// Submodules are those of the commit. What the directory has there is in no other list.
+	Submodules []string
 }
 
 // Compare says how a directory, as if it were the work tree, differs from a commit at or
@@ -107,14 +106,10 @@ func (r *Repo) Compare(ctx context.Context, commit, dir, below string) (c Compar
 		return c, err
 	}
 	blobs := map[string]string{}
-	c.Submodules = map[string]string{}
 	for _, of := range records {
 		about, _, _ := strings.Cut(of.line, "\t")
-		switch id := about[strings.LastIndexByte(about, ' ')+1:]; {
-		case of.module:
-			c.Submodules[of.path] = id
-		default:
-			blobs[of.path] = id
+		if blobs[of.path] = about[strings.LastIndexByte(about, ' ')+1:]; of.module {
+			c.Submodules = append(c.Submodules, of.path)
 		}
 	}
 	for _, path := range differ['C'] {
@@ -129,6 +124,7 @@ func (r *Repo) Compare(ctx context.Context, commit, dir, below string) (c Compar
 			c.Changed = append(c.Changed, path)
 		}
 	}
+	c.Extra = slices.DeleteFunc(c.Extra, func(path string) bool { return slices.Contains(c.Submodules, path) })
 	for _, paths := range []*[]string{&c.Changed, &c.Missing, &c.Extra, &c.Ignored} {
 		slices.Sort(*paths)
 		*paths = slices.Compact(*paths)

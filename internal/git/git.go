@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -165,6 +166,9 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	if strings.Contains(failure.Message, "Out of memory") { // git reads ignore files whole
 		failure.Message += "; this finds ignore files that are too large: find " + quote(c.dir) + " -name .gitignore -size +1M"
 	}
+	if slices.ContainsFunc(brokenIndex, func(words string) bool { return strings.Contains(failure.Message, words) }) {
+		failure.Message += "; to make the index anew: git -C " + quote(c.dir) + " read-tree HEAD"
+	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failure.Exit = exit.ExitCode()
 		if c.emptyExit != 0 && failure.Exit == c.emptyExit && failure.Message == "" {
@@ -174,6 +178,9 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	failure.Hint = hintFor(stderr.String(), c.dir)
 	return nil, failure
 }
+
+// brokenIndex are git's words for an index that it cannot read, as a command can leave it.
+var brokenIndex = []string{"index file corrupt", "index file smaller", "bad index", "bad signature", "unordered stage entries", "index file version"}
 
 // reads are the subcommands that only read, so that they can be started again.
 var reads = map[string]bool{

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"hone/internal/transient"
 )
@@ -78,8 +77,6 @@ func isGitFile(file string) (bool, error) {
 type Repo struct {
 	git  *Git
 	root string
-
-	indexFault atomic.Pointer[Error] // see IndexFault
 }
 
 // Open opens the work tree that contains dir; see [Root].
@@ -113,11 +110,7 @@ func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 		"GIT_WORK_TREE=" + r.root,
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(r.root),
 	}, c.env...)
-	out, err := r.git.run(ctx, c)
-	if err != nil && c.args[0] == "ls-files" {
-		return r.listWithoutIndex(ctx, c, err)
-	}
-	return out, err
+	return r.git.run(ctx, c)
 }
 
 // Tracks reports whether git tracks anything at or below a path, which is absolute

@@ -7,8 +7,9 @@
 //
 // [IsComplete] is the rule for files that are about to be written. A [Watch] finds the
 // repositories of a tree before a model's commands run, and afterwards takes away what
-// they have added, unless it is harmless. The package never runs git and changes
-// nothing but through a Watch.
+// they have added, unless it is harmless. [RefsUnchanged] tells when git need not be asked
+// what became of its branches. The package never runs git and changes nothing but through
+// a Watch.
 package gitdir
 
 import (

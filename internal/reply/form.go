@@ -182,84 +182,64 @@ func escapeFault(k fileKind, text string) string {
 	return `it is one line with \n as two characters in place of line breaks`
 }
 
-// entity matches what becomes another character in HTML, with the name of one that has a name.
-var entity = lazyregexp.New(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|([A-Za-z]{2,20}));`)
+// entity matches what becomes another character in HTML.
+var entity = lazyregexp.New(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,20});`)
 
 // entityFault recognizes a text whose characters were replaced by HTML entities: in a
-// program, any that is neither in a string nor in a comment, unless the old text has one;
-// in another file, lines that the old text has without them, and no < or > at all.
+// program, any that no string and no comment precedes in its line, unless the old text has
+// one; in another file, lines that the old text has without them, and no < or > at all.
 func entityFault(name, old, text string) string {
 	k := kindOf(name)
-	if k.fixture || !entity.MatchString(text) {
+	if k.fixture || !entity.MatchString(text) || slices.Contains(entities(k, old), true) {
 		return ""
 	}
 	lines := lineSet(old)
-	code := codeLines(k, text)
+	inCode := entities(k, text)
 	escaped := !strings.ContainsAny(text, "<>") && (strings.ContainsAny(old, "<>") || strings.HasPrefix(text, "&lt;"))
-	words := names(code)
-	if slices.ContainsFunc(codeLines(k, old), func(line string) bool { return hasEntity(line, words) }) {
-		return ""
-	}
 	for at, line := range strings.Split(text, "\n") {
 		t := strings.TrimSpace(line)
 		plain := html.UnescapeString(t)
 		whole := escaped && plain != t && !k.prose && (lines[plain] || old == "")
-		if !lines[t] && (whole || code != nil && hasEntity(code[at], words)) {
+		if !lines[t] && (whole || inCode != nil && inCode[at]) {
 			return fmt.Sprintf("line %d, %s, has HTML entities in place of characters", at+1, brief(t))
 		}
 	}
 	return ""
 }
 
-// hasEntity reports whether a line of a program has an entity for a character of ASCII, or a
-// no-break space, that is none of the names.
-func hasEntity(line string, names map[string]bool) bool {
-	return slices.ContainsFunc(entity.FindAllStringSubmatch(line, -1), func(m []string) bool {
-		c := html.UnescapeString(m[0])
-		return (len(c) == 1 || c == "\u00a0") && !names[m[1]]
-	})
-}
-
-// A word that has the name of an entity is a variable, and the entity its address.
-func names(code []string) map[string]bool {
-	found := map[string]bool{}
-	for _, line := range code {
-		for _, word := range word.FindAllString(entity.ReplaceAllString(line, " "), -1) {
-			found[word] = true
-		}
-	}
-	return found
-}
-
-var word = lazyregexp.New(`[A-Za-z]\w+`)
-
 var (
 	programs = strings.Fields(".py .go .c .h .cc .cpp .cxx .hpp .hh .rs .java .kt .kts .swift .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .sh .bash .zsh .pl .pm .lua .cs .fs .scala .dart .zig .nim " +
 		".ex .exs .erl .hs .ml .r .jl .sql .m .mm .groovy .gradle .clj .el .lisp .d .pas .f90 .v .sv .vhd .s .css .scss .less .proto .ps1")
 	// heredocs are programs whose texts of several lines need no quotation marks.
 	heredocs = strings.Fields(".sh .bash .zsh .rb .pl .pm .ps1")
-	comment  = lazyregexp.New(`^(?:\*|--|;|%|#(?:[^a-z]|$))|//|(?:^|\s)(?:#|--)\s.*`)
-	tag      = lazyregexp.New(`</[\w>]|/>`)
+	// said matches the beginning of a comment or a string, but for Rust's lifetimes.
+	said = lazyregexp.New("^(?:\\*|--|;|%|#(?:[^a-z]|$))|//|/\\*|(?:^|\\s)(?:#|--)\\s|[\"`]|(?:^|[^<&])'")
+	tag  = lazyregexp.New(`</[\w>]|/>`)
 )
 
-// It is nil for other files, and for programs that contain markup, where any line may be text.
-func codeLines(k fileKind, text string) []string {
+// entities tells which lines of a program have an entity for a character of ASCII, or a no-break
+// space, before any string and comment. It is nil for other files, and for programs that contain
+// markup, where any line may be text.
+func entities(k fileKind, text string) []bool {
 	if !slices.Contains(programs, k.ext) {
 		return nil
 	}
-	code := visible(k, text)
-	for i, line := range code {
-		line = withoutStrings(strings.TrimSpace(line))
-		if at := comment.FindStringIndex(line); at != nil {
-			line = line[:at[0]]
+	lines := visible(k, text)
+	found := make([]bool, len(lines))
+	for i, line := range lines {
+		code := strings.TrimSpace(line)
+		if at := said.FindStringIndex(code); at != nil {
+			code = code[:at[0]]
 		}
-		line, _, _ = strings.Cut(line, "/*")
-		if tag.MatchString(line) {
+		if tag.MatchString(code) {
 			return nil
 		}
-		code[i] = line
+		found[i] = slices.ContainsFunc(entity.FindAllString(code, -1), func(e string) bool {
+			c := html.UnescapeString(e)
+			return len(c) == 1 || c == "\u00a0"
+		})
 	}
-	return code
+	return found
 }
 
 // visible returns the lines of a text. Those that begin in a string of several lines, or in a
@@ -281,32 +261,6 @@ func visible(k fileKind, text string) []string {
 		}
 	}
 	return lines
-}
-
-func withoutStrings(line string) string {
-	var out strings.Builder
-	for {
-		at := strings.IndexAny(line, "\"'`")
-		if at < 0 {
-			return out.String() + line
-		}
-		out.WriteString(line[:at+1])
-		end := at + 1
-		for end < len(line) && line[end] != line[at] {
-			if line[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		switch {
-		case end < len(line):
-			line = line[end+1:]
-		case line[at] == '\'': // an apostrophe
-			line = line[at+1:]
-		default:
-			return out.String()
-		}
-	}
 }
 
 func lineSet(text string) map[string]bool {

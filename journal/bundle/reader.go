@@ -27,10 +27,6 @@ const maxPadding = 1 << 20
 type DamageError struct {
 	Why string
 	Err error // nil if there is no cause
-	// Format is the bundle's format if another version of hone wrote it; 0 if not.
-	Format int
-	// Other means that the file is not even the beginning of a bundle.
-	Other bool
 }
 
 func (e *DamageError) Error() string {
@@ -72,7 +68,7 @@ func NewReader(in io.Reader, limit int64) (*Reader, error) {
 	// An error of the file is left to its next reader.
 	begin, err := buffered.Peek(len(magic))
 	if (err == nil || err == io.EOF) && (len(begin) == 0 || !strings.HasPrefix(magic, string(begin))) {
-		return nil, &DamageError{Why: "it is not a run that hone exported", Other: true}
+		return nil, &DamageError{Why: "it is not a run that hone exported"}
 	}
 	z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
@@ -112,7 +108,7 @@ func (r *Reader) readHeader() error {
 	}
 	switch {
 	case h.Format != Format:
-		return &DamageError{Why: fmt.Sprintf("it has the format %d, but this hone reads format %d", h.Format, Format), Format: h.Format}
+		return &DamageError{Why: fmt.Sprintf("it has the format %d, but this hone reads format %d", h.Format, Format)}
 	case !journal.ValidRun(h.Run):
 		return damagedError("%q is not the id of a run", h.Run)
 	case h.Events <= 0 || h.Objects < 0:
@@ -131,11 +127,7 @@ func (r *Reader) readJournal() error {
 		return err
 	}
 	if r.Events, err = journal.Parse(r.Header.Run, text); err != nil {
-		e := &DamageError{Why: journalName, Err: err}
-		if line := (*journal.DamageError)(nil); errors.As(err, &line) {
-			e.Format = line.Format
-		}
-		return e
+		return &DamageError{Why: journalName, Err: err}
 	}
 	if n := len(r.Events); n != r.Header.Events || r.Events[n-1].Hash() != r.Header.Head {
 		return damagedError("%s does not end with the event that %s names", journalName, headerName)

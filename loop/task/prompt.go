@@ -62,9 +62,11 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pri
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		if s.files, err = loop.FilesText(ctx, r.Tree, l.Guard, Own, r.Judges); err != nil {
+		tree, err := r.Manifest(ctx)
+		if err != nil {
 			return composed{}, err
 		}
+		s.files = loop.FilesText(tree, l.Guard, Own, r.Judges)
 		if s.last, err = r.LastSession(l.Executor); err != nil {
 			return composed{}, err
 		}
@@ -316,11 +318,15 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loo
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	files, err := loop.FilesText(ctx, tree, l.Guard, Own, nil)
+	files, err := tree.Files(ctx)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1, files: files}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
+	var named workspace.Manifest
+	for _, f := range files {
+		named = append(named, workspace.Entry{Path: f.Path})
+	}
+	text := standing{task: t, check: l.Check, noBash: l.NoBash, loop: 1, files: loop.FilesText(named, l.Guard, Own, nil)}.text(l.Guard.Redact(tree.Dir()), loops, l.Executor)
 	p := loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text))}
 	messages := l.messages(t, text)
 	for _, m := range messages {

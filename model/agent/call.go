@@ -28,8 +28,8 @@ type call struct {
 	// Of a call that generates.
 	commit  func(used *model.Usage, fault error) error // nil for a free request, and after it was called
 	model   string
-	allowed int64         // output tokens, for all answers together
-	known   model.Metered // what the response has said so far
+	allowed int64        // output tokens, for all answers together
+	meter   *model.Meter // of the response
 }
 
 func (f *Forward) serve(w http.ResponseWriter, r *http.Request) {
@@ -174,8 +174,8 @@ func (c *call) settle(used *model.Usage, fault error) {
 // An error means that the agent has no response yet.
 func (c *call) relay(body []byte) error {
 	if c.commit != nil {
-		meter := c.f.config.Meter(c.target.path)
-		c.x.Event = func(data []byte) { c.known = meter(data) }
+		c.meter = model.NewMeter(c.f.config.Reader(c.target.path))
+		c.x.Event = c.meter.Add
 	}
 	to := *c.f.base
 	to.Path, to.RawQuery = to.Path+c.target.path, c.target.query
@@ -306,8 +306,10 @@ func (b *answer) Read(p []byte) (int, error) {
 		case err != nil:
 			b.err = b.c.fault(err)
 			b.c.settleAt(b.err)
-		case b.c.known.Final && b.c.known.Usage != nil:
-			b.c.settleAt(nil)
+		case b.c.commit != nil && b.c.meter.Final():
+			if used, _ := b.c.meter.Usage(true); used != nil {
+				b.c.settleAt(nil)
+			}
 		}
 	}
 	n := copy(p, b.out)
@@ -328,21 +330,21 @@ func (b *answer) Close() error {
 
 // The fault is why the response ended early; nil if it did not.
 func (c *call) settleAt(fault error) {
-	used, said := c.known.Usage, c.known.Fault
+	if c.commit == nil {
+		return
+	}
+	used, said := c.meter.Usage(c.x.Done())
 	switch status := c.x.Status(); {
 	case status >= 400:
-		used = nil
 		message, code := model.ErrorBody([]byte(c.f.redactor.text(string(c.x.Body()))))
-		fault = model.StatusError(status, c.x.Header(), message, code)
-	case fault != nil && !c.known.Final:
+		used, fault = nil, model.StatusError(status, c.x.Header(), message, code)
+	case fault != nil && !c.meter.Final():
 		used = nil
 	case fault != nil:
-	case said != "":
-		fault = &model.Error{Kind: model.Overloaded, Message: c.f.redactor.text(said)}
-	case used == nil && c.known.Reported:
-		fault = &model.Error{Kind: model.Cut, Message: "the response reports an implausible usage"}
+	case said != nil:
+		fault = c.fault(said)
 	case used == nil:
-		fault = &model.Error{Kind: model.Cut, Message: "the response ended without reporting its usage"}
+		fault = &model.Error{Kind: model.Cut, Message: "the response ended without a usage that can be believed"}
 	}
 	c.settle(used, fault)
 }

@@ -47,9 +47,9 @@ type ForwardConfig struct {
 	// a [*model.Error] or an [*Overrun]. It never contains a key. If commit returns an
 	// error, no more calls are forwarded.
 	Reserve func(model string, bytes, maxOutput int64) (granted int64, commit func(used *model.Usage, fault error) error, err error)
-	// Meter returns the meter of one response to a request with this path, such
+	// Reader returns the reader of one response to a request with this path, such
 	// as /v1/messages. It must not be nil.
-	Meter func(path string) model.Meter
+	Reader func(path string) model.Reader
 	// Hosted allows requests for tools that the provider runs (web search, code
 	// execution, remote MCP), for addresses that it fetches and for data that
 	// it has stored. An agent's own tools do not need it.

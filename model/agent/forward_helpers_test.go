@@ -96,8 +96,8 @@ func open(t *testing.T, c ForwardConfig) (*Forward, string) {
 	if c.Key == "" {
 		c.Key = testKey
 	}
-	if c.Meter == nil {
-		c.Meter = meters(c.Wire)
+	if c.Reader == nil {
+		c.Reader = readers(c.Wire)
 	}
 	f, err := NewForward(c)
 	if err != nil {
@@ -106,9 +106,9 @@ func open(t *testing.T, c ForwardConfig) (*Forward, string) {
 	return f, listen(t, f)
 }
 
-// meters returns the meters of a wire's own package.
-func meters(w string) func(path string) model.Meter {
-	return map[string]func(string) model.Meter{Gemini: gemini.NewMeter, Anthropic: anthropic.NewMeter, OpenAI: openai.NewMeter}[w]
+// readers returns the readers of a wire's own package.
+func readers(w string) func(path string) model.Reader {
+	return map[string]func(string) model.Reader{Gemini: gemini.NewReader, Anthropic: anthropic.NewReader, OpenAI: openai.NewReader}[w]
 }
 
 // listen returns an address whose connections the forwarder serves until the

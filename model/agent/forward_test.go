@@ -261,7 +261,7 @@ func TestUnreadableUsageOfCalls(t *testing.T) {
 			if got := post(t, "http://"+addr+s.path, s.body); got.status != http.StatusOK || got.err != nil {
 				t.Errorf("%s, %s: response: %d, %v", s.name, name, got.status, got.err)
 			}
-			if done := ledger.one(t); done.used != nil || done.fault == nil || !strings.Contains(done.fault.Error(), "implausible usage") {
+			if done := ledger.one(t); done.used != nil || done.fault == nil || !strings.Contains(done.fault.Error(), "without a usage") {
 				t.Errorf("%s, %s: settled with %+v, %v", s.name, name, done.used, done.fault)
 			}
 		}

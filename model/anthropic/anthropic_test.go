@@ -317,7 +317,7 @@ func TestErrorBodies(t *testing.T) {
 		want model.Error
 	}{
 		{modeltest.Turn{Status: 401, Message: "invalid x-api-key"}, model.Error{Kind: model.Auth, Status: 401,
-			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to an Anthropic API key with access to this model"}},
+			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to a key for this model"}},
 		{modeltest.Turn{Status: 400, Message: "Your credit balance is too low to access the Anthropic API."},
 			model.Error{Kind: model.Quota, Status: 400, Message: "Your credit balance is too low to access the Anthropic API.",
 				Hint: "add credit to the account, or raise its limit", Alternative: "start a new run with another model"}},
@@ -354,17 +354,17 @@ func TestLimitsAndThinking(t *testing.T) {
 		asked                   int64
 		limit, thinking, effort string
 	}{
-		{"claude-opus-4-8", "", 0, "128000", "", ""},
-		{"claude-opus-4-8", model.High, 0, "128000", adaptive, `{"effort":"high"}`},
-		{"claude-opus-4-6", model.Low, 1 << 30, "128000", adaptive, `{"effort":"low"}`},
-		{"claude-sonnet-5-5", model.Medium, 0, "64000", adaptive, `{"effort":"medium"}`},
+		{"claude-opus-4-8", "", 0, "32000", "", ""},
+		{"claude-opus-4-8", model.High, 0, "32000", adaptive, `{"effort":"high"}`},
+		{"claude-opus-4-6", model.Low, 128000, "128000", adaptive, `{"effort":"low"}`},
+		{"claude-sonnet-5-5", model.Medium, 0, "32000", adaptive, `{"effort":"medium"}`},
 		{"claude-sonnet-5-5", model.Medium, 90000, "90000", adaptive, `{"effort":"medium"}`},
-		{"claude-haiku-4-5-20251001", model.High, 0, "64000", `{"budget_tokens":32000,"type":"enabled"}`, ""},
+		{"claude-haiku-4-5-20251001", model.High, 64000, "64000", `{"budget_tokens":32000,"type":"enabled"}`, ""},
 		{"claude-opus-4-1-20250805", model.High, 0, "32000", `{"budget_tokens":16000,"type":"enabled"}`, ""},
 		{"claude-sonnet-4-5", model.Low, 5000, "5000", `{"budget_tokens":2500,"type":"enabled"}`, ""},
 		{"claude-sonnet-4-5", model.Low, 2000, "2000", "", ""},
-		{"claude-3-7-sonnet-latest", model.Medium, 0, "64000", `{"budget_tokens":16000,"type":"enabled"}`, ""},
-		{"claude-3-5-haiku-latest", model.High, 0, "8192", "", ""},
+		{"claude-3-7-sonnet-latest", model.Medium, 64000, "64000", `{"budget_tokens":16000,"type":"enabled"}`, ""},
+		{"claude-3-5-haiku-latest", model.High, 8192, "8192", "", ""},
 		{"deepseek-chat", "", 0, "32000", "", ""},
 	}
 	for _, test := range tests {

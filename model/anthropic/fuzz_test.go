@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"io"
 	"testing"
 
 	"hone/model"
@@ -24,12 +25,17 @@ func FuzzRead(f *testing.F) {
 	f.Add(end)
 	f.Fuzz(func(t *testing.T, body string) {
 		r, ended := &reader{}, false
-		frames := model.Framer{Event: func(_ string, data []byte) { ended = ended || r.addEvent(data) != nil }}
+		frames := model.Framer{Event: func(_ string, data []byte) {
+			if !ended {
+				_, err := r.Add(data)
+				ended = err != nil && err != io.EOF
+			}
+		}}
 		frames.Write([]byte(body))
-		if frames.End() || ended || r.checkComplete(false) != nil {
+		reply, err := r.Reply(false)
+		if frames.End() || ended || err != nil {
 			return
 		}
-		reply := r.reply()
 		if reply.Finish == "" {
 			t.Fatalf("read as %+v", reply)
 		}
@@ -49,7 +55,7 @@ func FuzzRead(f *testing.F) {
 
 func sent(t *testing.T, reply model.Reply) string {
 	t.Helper()
-	body, err := json.Marshal(encode("claude", model.Request{
+	body, err := model.EncodeJSON(encode("claude", model.Request{
 		Messages: []model.Message{{Role: model.Assistant, Parts: reply.Parts}},
 	}))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -68,26 +69,26 @@ type reader struct {
 	stop   string
 	detail string
 	usage  model.Counts // of all events
-	done   bool
+	done   bool         // the last event has arrived
 
-	settled bool // the reason and the usage have arrived: an error that follows changes nothing
+	settled bool // the reason and the usage have arrived
 }
 
-// Unknown types are ignored, as the API requires of clients.
-func (r *reader) addEvent(data []byte) error {
+// Add implements [model.Reader]. Unknown types are ignored, as the API requires of clients.
+func (r *reader) Add(data []byte) (settled bool, err error) {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("decode an event: %w", err)
+		return r.settled, fmt.Errorf("decode an event: %w", err)
 	}
 	switch e.Type {
 	case "":
-		return errors.New("an event without a type")
+		err = errors.New("an event without a type")
 	case "message_start":
 		r.usage.Merge(e.Message.Usage)
 	case "content_block_start":
-		return r.startBlock(e)
+		err = r.startBlock(e)
 	case "content_block_delta":
-		return r.addDelta(e)
+		err = r.addDelta(e)
 	case "message_delta":
 		if r.stop == "" { // the output before this event is only that so far
 			r.usage.Remove("output_tokens")
@@ -98,11 +99,11 @@ func (r *reader) addEvent(data []byte) error {
 			r.stop, r.detail = later, e.Delta.detail()
 		}
 	case "message_stop":
-		r.done = true
+		r.done, err = true, io.EOF
 	case "message":
-		return r.addMessage(e)
+		err = r.addMessage(e)
 	}
-	return nil
+	return r.settled, err
 }
 
 // Some servers do not stream.
@@ -187,24 +188,23 @@ func (r *reader) addText(b *content, text string) {
 	}
 }
 
-// A response that is done by itself, or at least has its last event, needs no reason if it has content.
-func (r *reader) checkComplete(done bool) error {
-	if r.stop != "" || (done || r.done) && r.reply().HasContent() {
-		return nil
-	}
-	return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
-}
+// Usage implements [model.Reader].
+func (r *reader) Usage() *model.Usage { return tokens(r.usage, 0) }
 
-func (r *reader) reply() model.Reply {
+// Reply implements [model.Reader]. The last event makes a response complete, too.
+func (r *reader) Reply(done bool) (model.Reply, error) {
 	reply := model.Reply{Detail: r.detail}
 	for _, b := range r.blocks {
 		if p, ok := b.part(); ok {
 			reply.Parts = append(reply.Parts, p)
 		}
 	}
+	if r.stop == "" && !((done || r.done) && reply.HasContent()) {
+		return reply, &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
+	}
 	reply.Usage = tokens(r.usage, reply.Size())
 	reply.Finish = model.FinishOf(r.stop, reply)
-	return reply
+	return reply, nil
 }
 
 // part returns false for an empty block, for thinking without a signature, which

@@ -1,8 +1,8 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -12,10 +12,9 @@ import (
 )
 
 func encode(name string, req model.Request) sdk.MessageNewParams {
-	abilities := abilitiesOf(name)
 	p := sdk.MessageNewParams{
 		Model:     name,
-		MaxTokens: abilities.outputLimit(name, req.MaxOutput),
+		MaxTokens: cmp.Or(req.MaxOutput, defaultOutput),
 		Tools:     tools(req.Tools),
 	}
 	if req.System != "" {
@@ -29,22 +28,9 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 		}
 	}
 	c.set(&p)
-	if abilities.thinking != budgeted || mayThink(req.Messages) {
-		abilities.setThinking(&p, req.Reasoning)
-	}
+	setThinking(&p, req.Reasoning, req.Messages)
+	p.SetExtraFields(map[string]any{"stream": true})
 	return p
-}
-
-// A model with a budget that thought must keep thinking, and must not start after calls that another model made without
-// thinking.
-func mayThink(messages []model.Message) bool {
-	for _, m := range slices.Backward(messages) {
-		if reply := (model.Reply{Parts: m.Parts}); m.Role == model.Assistant && len(reply.Calls()) > 0 {
-			first := m.Parts[0].Opaque
-			return first != nil && first.Wire == Wire
-		}
-	}
-	return true
 }
 
 func role(r model.Role) sdk.MessageParamRole {

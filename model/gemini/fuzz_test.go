@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"io"
 	"testing"
 
 	"hone/model"
@@ -18,12 +19,17 @@ func FuzzRead(f *testing.F) {
 	f.Add("data: {\"promptFeedback\":{\"blockReason\":\"X\"}}")
 	f.Fuzz(func(t *testing.T, body string) {
 		r, ended := &reader{}, false
-		frames := model.Framer{Event: func(_ string, data []byte) { ended = ended || r.addEvent(data) != nil }}
+		frames := model.Framer{Event: func(_ string, data []byte) {
+			if !ended {
+				_, err := r.Add(data)
+				ended = err != nil && err != io.EOF
+			}
+		}}
 		frames.Write([]byte(body))
-		if frames.End() || ended || r.checkComplete(false) != nil {
+		reply, err := r.Reply(false)
+		if frames.End() || ended || err != nil {
 			return
 		}
-		reply := r.reply()
 		if reply.Finish == "" || reply.Detail == "" {
 			t.Fatalf("read as %+v", reply)
 		}
@@ -43,9 +49,9 @@ func FuzzRead(f *testing.F) {
 
 func sent(t *testing.T, reply model.Reply) string {
 	t.Helper()
-	body, err := encode("gemini-3", model.Request{
+	body, err := model.EncodeJSON(encode("gemini-3", model.Request{
 		Messages: []model.Message{{Role: model.Assistant, Parts: reply.Parts}},
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

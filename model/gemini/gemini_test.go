@@ -110,7 +110,7 @@ func TestSignaturesAreSentBackWithTheirParts(t *testing.T) {
 	wantBody := `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[` +
 		strings.Join([]string{
 			sealed, `{"text":"So: "}`, signedText, `{"text":"ok"}`, signedCall,
-			`{"functionCall":{"id":"x7","name":"grep","args":{"q":"a\u003cb"}}}`, unknown, emptyText,
+			`{"functionCall":{"id":"x7","name":"grep","args":{"q":"a<b"}}}`, unknown, emptyText,
 		}, ",") +
 		`]},{"role":"user","parts":[{"functionResponse":{"name":"read","response":{"output":"text"}}},` +
 		`{"functionResponse":{"id":"x7","name":"grep","response":{"error":"no such file"}}}]}]}`
@@ -311,7 +311,7 @@ func TestErrorBodies(t *testing.T) {
 	}{
 		{"key not valid", 400,
 			`{"error":{"code":400,"message":"No.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`,
-			model.Error{Kind: model.Auth, Status: 400, Message: "No.", Hint: "set GEMINI_API_KEY to a Gemini API key with access to this model"}},
+			model.Error{Kind: model.Auth, Status: 400, Message: "No.", Hint: "set GEMINI_API_KEY to a key for this model"}},
 		{"quota with its delay", 429,
 			`{"error":{"code":429,"message":"Slow.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"13.5s"}]}}`,
 			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", RetryAfter: 13500 * time.Millisecond}},
@@ -354,9 +354,9 @@ func TestGeneration(t *testing.T) {
 		{"gemini-3-pro-preview", model.Medium, 0, `{"thinkingConfig":{"thinkingLevel":"HIGH"}}`},
 		{"models/gemini-3.5-flash", model.Medium, 100, `{"maxOutputTokens":100,"thinkingConfig":{"thinkingLevel":"MEDIUM"}}`},
 		{"gemini-flash-latest", model.High, 0, `{"thinkingConfig":{"thinkingLevel":"HIGH"}}`},
-		{"gemini-2.5-pro", model.Low, 1 << 30, `{"maxOutputTokens":65536,"thinkingConfig":{"thinkingBudget":1024}}`},
+		{"gemini-2.5-pro", model.Low, 65536, `{"maxOutputTokens":65536,"thinkingConfig":{"thinkingBudget":1024}}`},
 		{"gemini-2.5-flash-lite", model.High, 0, `{"thinkingConfig":{"thinkingBudget":24576}}`},
-		{"gemini-2.0-flash", model.High, 1 << 30, `{"maxOutputTokens":8192}`},
+		{"gemini-2.0-flash", model.High, 8192, `{"maxOutputTokens":8192}`},
 	}
 	for _, test := range tests {
 		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})

@@ -60,16 +60,17 @@ type reader struct {
 	detail  string
 	blocked bool            // the prompt was blocked
 	usage   json.RawMessage // that counts; nil if there is none
-	settled bool            // the reason and the usage have arrived: an error that follows changes nothing
+	settled bool            // the reason and the usage have arrived
 }
 
-func (r *reader) addEvent(data []byte) error {
+// Add implements [model.Reader].
+func (r *reader) Add(data []byte) (settled bool, err error) {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("decode an event: %w", err)
+		return r.settled, fmt.Errorf("decode an event: %w", err)
 	}
 	if c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "" && c.Model == "" {
-		return errors.New("an event is not a GenerateContentResponse")
+		return r.settled, errors.New("an event is not a GenerateContentResponse")
 	}
 	r.usage = model.LaterUsage(r.usage, c.Usage, c.size())
 	if c.Feedback != nil && c.Feedback.Reason != "" {
@@ -78,14 +79,12 @@ func (r *reader) addEvent(data []byte) error {
 	}
 	for _, candidate := range c.Candidates {
 		if candidate.Index == 0 {
-			if err := r.addCandidate(candidate); err != nil {
-				return err
-			}
+			err = r.addCandidate(candidate)
 			break
 		}
 	}
-	r.settled = r.settled || r.reason != "" && len(c.Usage) > 0
-	return nil
+	r.settled = r.settled || r.reason != "" && len(c.Usage) > 0 && err == nil
+	return r.settled, err
 }
 
 func (r *reader) addCandidate(c candidate) error {
@@ -180,24 +179,22 @@ func (r *reader) add(p model.Part) {
 	r.parts = append(r.parts, p)
 }
 
-// A response that is done without a reason is complete if it has content.
-func (r *reader) checkComplete(done bool) error {
-	hasContent := r.text.Len() > 0 || (model.Reply{Parts: r.parts}).HasContent()
-	if r.reason == "" && !r.blocked && !(done && hasContent) {
-		return &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
-	}
-	return nil
-}
+// Usage implements [model.Reader].
+func (r *reader) Usage() *model.Usage { return tokens(r.usage, 0) }
 
-func (r *reader) reply() model.Reply {
+// Reply implements [model.Reader].
+func (r *reader) Reply(done bool) (model.Reply, error) {
 	r.closeText()
 	reply := model.Reply{Parts: r.parts, Detail: r.detail}
+	if r.reason == "" && !r.blocked && !(done && reply.HasContent()) {
+		return reply, &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
+	}
 	reply.Finish = model.FinishOf(r.reason, reply)
 	reply.Usage = tokens(r.usage, reply.Size())
 	if r.blocked {
 		reply.Finish = model.Filtered
 	}
-	return reply
+	return reply, nil
 }
 
 func detail(reason, message string) string {

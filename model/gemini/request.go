@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"hone/model"
@@ -18,8 +17,8 @@ type request struct {
 }
 
 type content struct {
-	Role  string            `json:"role,omitempty"`
-	Parts []json.RawMessage `json:"parts"`
+	Role  string `json:"role,omitempty"`
+	Parts []any  `json:"parts"` // [part], or the bytes of one
 }
 
 type tool struct {
@@ -63,42 +62,29 @@ type functionResult struct {
 	Response map[string]string `json:"response"`
 }
 
-func encode(name string, req model.Request) ([]byte, error) {
+func encode(name string, req model.Request) request {
 	r := request{Contents: []content{}, Config: generationFor(name, req)}
 	if req.System != "" {
-		text, err := json.Marshal(part{Text: &req.System})
-		if err != nil {
-			return nil, fmt.Errorf("encode the system text: %w", err)
-		}
-		r.System = &content{Role: "user", Parts: []json.RawMessage{text}}
+		r.System = &content{Role: "user", Parts: []any{part{Text: &req.System}}}
 	}
 	// Models older than Gemini 3 do not need signatures.
 	early := hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
-	for i, message := range req.Messages {
+	for _, message := range req.Messages {
 		if !early {
 			message = signForeignCalls(message)
 		}
-		c, err := encodeMessage(message)
-		if err != nil {
-			return nil, fmt.Errorf("encode message %d: %w", i+1, err)
-		}
 		// The API rejects a content without parts.
-		if len(c.Parts) > 0 {
+		if c := encodeMessage(message); len(c.Parts) > 0 {
 			r.Contents = append(r.Contents, c)
 		}
 	}
 	if len(req.Tools) > 0 {
-		r.Tools = []tool{{functions(req.Tools)}}
+		r.Tools = []tool{{}}
+		for _, s := range req.Tools {
+			r.Tools[0].Functions = append(r.Tools[0].Functions, function(s))
+		}
 	}
-	return json.Marshal(r)
-}
-
-func functions(specs []model.Spec) []function {
-	var list []function
-	for _, s := range specs {
-		list = append(list, function(s))
-	}
-	return list
+	return r
 }
 
 // Thinking budgets that every 2.5 model accepts, as Google maps these levels.
@@ -108,21 +94,12 @@ const (
 	budgetHigh   = 24576
 )
 
-// Output limits; the API rejects higher ones.
-const (
-	outputEarly = 8192
-	outputLater = 65536
-)
-
 // It is nil if the request needs no configuration. Models before 2.5 do not think, 2.5 models take a budget and later models a
 // level; gemini-3-pro has no MEDIUM level.
 func generationFor(name string, req model.Request) *generation {
 	name = strings.TrimPrefix(name, "models/")
 	thoughtless := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
-	g := generation{MaxOutput: min(req.MaxOutput, outputLater)}
-	if thoughtless {
-		g.MaxOutput = min(req.MaxOutput, outputEarly)
-	}
+	g := generation{MaxOutput: req.MaxOutput}
 	switch {
 	case req.Reasoning == "", thoughtless:
 	case strings.HasPrefix(name, "gemini-2.5"):
@@ -172,52 +149,39 @@ func signForeignCalls(m model.Message) model.Message {
 	return m
 }
 
-func encodeMessage(m model.Message) (content, error) {
+func encodeMessage(m model.Message) content {
 	c := content{Role: "user"}
 	if m.Role == model.Assistant {
 		c.Role = "model"
 	}
 	var signature json.RawMessage
 	for _, p := range m.Parts {
-		if p.Opaque != nil && p.Opaque.Wire != Wire {
+		out := part{Signature: signature}
+		switch {
+		case p.Opaque != nil && p.Opaque.Wire != Wire:
 			continue
-		}
-		if p.Opaque != nil && isString(p.Opaque.Data) {
+		case p.Opaque != nil && isString(p.Opaque.Data):
 			signature = p.Opaque.Data
 			continue
+		case p.Opaque != nil:
+			c.Parts, signature = append(c.Parts, p.Opaque.Data), nil
+			continue
+		case p.Call != nil:
+			out.Call = &functionCall{sentID(p.Call.ID), p.Call.Name, p.Call.Object()}
+		case p.Result != nil:
+			key := "output"
+			if p.Result.Failed {
+				key = "error"
+			}
+			out.Response = &functionResult{sentID(p.Result.ID), p.Result.Name, map[string]string{key: p.Result.Text}}
+		case p.Text != "":
+			out.Text = &p.Text
+		default: // the API rejects an empty part
+			continue
 		}
-		raw, err := encodePart(p, signature)
-		if err != nil {
-			return c, err
-		}
-		if raw != nil {
-			c.Parts = append(c.Parts, raw)
-			signature = nil
-		}
+		c.Parts, signature = append(c.Parts, out), nil
 	}
-	return c, nil
-}
-
-// It is nil for an empty part, which the API rejects.
-func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error) {
-	out := part{Signature: signature}
-	switch {
-	case p.Opaque != nil:
-		return p.Opaque.Data, nil
-	case p.Call != nil:
-		out.Call = &functionCall{sentID(p.Call.ID), p.Call.Name, p.Call.Object()}
-	case p.Result != nil:
-		key := "output"
-		if p.Result.Failed {
-			key = "error"
-		}
-		out.Response = &functionResult{sentID(p.Result.ID), p.Result.Name, map[string]string{key: p.Result.Text}}
-	case p.Text != "":
-		out.Text = &p.Text
-	default:
-		return nil, nil
-	}
-	return json.Marshal(out)
+	return c
 }
 
 // Without ids, as it gave none itself, the API matches results to calls by name and order.

@@ -30,7 +30,7 @@ func TestOpenAIsAddress(t *testing.T) {
 			t.Fatalf("%q: does not use the configured chat wire", test.base)
 		}
 		r := chat.request(model.Request{MaxOutput: 5, CacheKey: "key"})
-		if responses := (responsesModel{New(c).(chatModel).Config}).request(model.Request{CacheKey: "key"}); (r.CacheKey == "key") != test.openAI || responses.CacheKey != r.CacheKey {
+		if responses := (responsesModel{New(c).(chatModel).server}).request(model.Request{CacheKey: "key"}); (r.CacheKey == "key") != test.openAI || responses.CacheKey != r.CacheKey {
 			t.Errorf("%q: prompt_cache_key %q and %q", test.base, r.CacheKey, responses.CacheKey)
 		}
 		if (r.MaxCompletion == 5) != test.openAI || (r.MaxTokens == 5) == test.openAI {

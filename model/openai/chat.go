@@ -16,7 +16,7 @@ import (
 
 // chatModel implements [model.Model] over chat completions.
 type chatModel struct {
-	Config
+	server
 	// completion means that the limit of the output is max_completion_tokens. OpenAI's reasoning
 	// models reject max_tokens, also on Azure and behind gateways; most other servers know only that.
 	completion *atomic.Bool
@@ -39,7 +39,7 @@ var useCompletion = lazyregexp.New(`(?i)\buse\W+max_completion_tokens`)
 
 func (m chatModel) generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	answer := chatAnswer{onText: req.Stream, tools: toolNames(req.Tools)}
-	return m.attempt(ctx, req, "chat/completions", m.request(req), answer.add, answer.reply)
+	return m.Config.Generate(ctx, req, "chat/completions", m.request(req), &answer)
 }
 
 // chatRequest is a request's body. The fields that change from call to call
@@ -111,7 +111,7 @@ type chatCallFunction struct {
 
 func (m chatModel) request(req model.Request) chatRequest {
 	r := chatRequest{
-		Model: m.Name, Effort: req.Reasoning, CacheKey: m.cacheKey(req), Stream: true,
+		Model: m.Name, Effort: req.Reasoning, CacheKey: cacheKey(m.Config, req), Stream: true,
 		StreamOptions: streamOptions{IncludeUsage: true},
 	}
 	if m.completion.Load() {
@@ -165,7 +165,7 @@ func joined(a, b string) string {
 // There is no message if it would be empty.
 func assistantMessage(parts []model.Part) []chatMessage {
 	message := chatMessage{Role: "assistant"}
-	if text := toReply(parts).Text(); text != "" {
+	if text := (model.Reply{Parts: parts}).Text(); text != "" {
 		message.Content = &text
 	}
 	var extra chatExtra
@@ -206,7 +206,8 @@ type chatAnswer struct {
 	settled   bool            // the reason and the usage have arrived
 }
 
-func (a *chatAnswer) add(data []byte) (settled bool, err error) {
+// Add implements [model.Reader].
+func (a *chatAnswer) Add(data []byte) (settled bool, err error) {
 	var chunk sdk.ChatCompletionChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return a.settled, err
@@ -293,7 +294,7 @@ func joinDetails(a, b json.RawMessage) json.RawMessage {
 		}
 	}
 	first["text"] = before + after
-	joined, _ := encode(first)
+	joined, _ := model.EncodeJSON(first)
 	return joined
 }
 
@@ -310,8 +311,11 @@ func (a *chatAnswer) addText(text string) {
 	}
 }
 
-// done reports whether the response is complete by itself, so that it needs no reason.
-func (a *chatAnswer) reply(done bool) (model.Reply, error) {
+// Usage implements [model.Reader].
+func (a *chatAnswer) Usage() *model.Usage { return chatUsage(a.usage, 0) }
+
+// Reply implements [model.Reader].
+func (a *chatAnswer) Reply(done bool) (model.Reply, error) {
 	r := model.Reply{Detail: a.reason}
 	// DeepSeek's older models reject it in a message without calls.
 	if len(a.calls) > 0 && len(a.reasoning)+len(a.details) > 0 {
@@ -327,9 +331,7 @@ func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 		r.Parts = append(r.Parts, model.Part{Call: &model.Call{ID: c.id, Name: c.name, Args: string(c.args)}})
 	}
 	if a.reason == "" && !(done && r.HasContent()) {
-		return r, &model.Error{
-			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, 0),
-		}
+		return r, &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
 	}
 	r.Usage = chatUsage(a.usage, r.Size()+int64(len(a.refusal)))
 	r.Finish = model.FinishOf(a.reason, r)

@@ -14,12 +14,10 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,156 +26,66 @@ import (
 	"hone/model"
 )
 
-// Wire is one of OpenAI's protocols.
-type Wire string
-
-// The two protocols.
+// The two protocols, which [Config] calls wires. Responses is that of OpenAI's server, and Chat
+// that of any other, unless Config has one.
 const (
-	Responses Wire = "responses"
-	Chat      Wire = "chat"
+	Responses = "responses"
+	Chat      = "chat"
 )
 
 // Config selects a model and a server. Only Name is required.
-type Config struct {
-	// Name is the model's name on the server.
-	Name string
-	// Key is sent as a bearer token; if empty, none is sent, which suits local
-	// servers.
-	Key string
-	// BaseURL is the URL to which the wire's path is appended, such as
-	// http://localhost:11434/v1; empty means OpenAI's server.
-	BaseURL string
-	// Wire is the protocol; empty means Responses for OpenAI's server and
-	// Chat for any other.
-	Wire Wire
-	// KeyVariable is the environment variable that hints tell the user to
-	// set; empty means OPENAI_API_KEY.
-	KeyVariable string
-	// Timeouts limit each attempt; zero fields mean the defaults.
-	Timeouts model.Timeouts
-}
+type Config = model.Endpoint
 
 // New returns the model that c describes. An invalid c causes an error of kind
 // [model.Invalid] in each call of Generate.
 func New(c Config) model.Model {
 	c.BaseURL = cmp.Or(c.BaseURL, "https://api.openai.com/v1")
 	c.KeyVariable = cmp.Or(c.KeyVariable, "OPENAI_API_KEY")
-	if c.Wire == Responses || c.Wire == "" && c.isOpenAI() {
-		return responsesModel{c}
+	c.Header = http.Header{}
+	if c.Key != "" {
+		c.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	chat := chatModel{c, new(atomic.Bool)}
-	chat.completion.Store(c.isOpenAI())
+	if c.Wire == Responses || c.Wire == "" && isOpenAI(c) {
+		return responsesModel{server{c}}
+	}
+	chat := chatModel{server{c}, new(atomic.Bool)}
+	chat.completion.Store(isOpenAI(c))
 	return chat
 }
 
-func (c Config) isOpenAI() bool {
+func isOpenAI(c Config) bool {
 	u, err := url.Parse(c.BaseURL)
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
 }
 
 // Only OpenAI's own server gets a key: some others reject a field that they do not know.
-func (c Config) cacheKey(req model.Request) string {
-	if !c.isOpenAI() {
+func cacheKey(c Config, req model.Request) string {
+	if !isOpenAI(c) {
 		return ""
 	}
 	return req.CacheKey
 }
 
-func (c Config) check() error {
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return &model.Error{
-			Kind:    model.Invalid,
-			Message: "the base URL is not an http or https URL",
-			Hint:    "write the complete URL, such as http://localhost:11434/v1",
-		}
-	}
-	if c.Name == "" {
-		return &model.Error{Kind: model.Invalid, Message: "the model name is empty"}
-	}
-	return nil
-}
+// server is what both protocols have.
+type server struct{ Config }
 
-// It calls add with the data of each event, until an error after the reason and the usage have arrived, which changes nothing.
-// done reports whether the response is complete by itself.
-func (c Config) attempt(ctx context.Context, req model.Request, path string, request any, add func([]byte) (settled bool, err error), end func(done bool) (model.Reply, error)) (model.Reply, error) {
-	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
-		return model.Reply{}, err
-	}
-	sent, err := encode(request)
-	if err != nil {
-		return model.Reply{}, err
-	}
-	x := model.NewExchange(ctx, c.Timeouts)
-	defer x.Close()
-	x.Received = req.Received
-	body, err := c.send(x, http.MethodPost, path, sent)
-	if err != nil {
-		return model.Reply{}, c.fault(x, err)
-	}
-	defer body.Close()
-	settled := false
-	for data, err := range x.Events(body) {
-		if err == nil {
-			settled, err = add(data)
-		}
-		if err != nil && !settled {
-			return model.Reply{}, c.fault(x, err)
-		}
-		if err != nil {
-			break
-		}
-	}
-	reply, err := end(x.Done())
-	if err != nil {
-		return model.Reply{}, c.fault(x, err)
-	}
-	reply.Raw = x.Raw()
-	return reply.Complete(req), nil
-}
-
-// The response is 2xx.
-func (c Config) send(x *model.Exchange, method, path string, body []byte) (io.ReadCloser, error) {
-	address, err := url.JoinPath(c.BaseURL, path)
-	if err != nil {
-		return nil, err
-	}
-	header := http.Header{}
-	if c.Key != "" {
-		header.Set("Authorization", "Bearer "+c.Key)
-	}
-	return x.Send(method, address, header, body)
-}
-
-func (c Config) fault(x *model.Exchange, err error) error {
-	err = x.Fault(err)
-	if e := (*model.Error)(nil); errors.As(err, &e) && e.Hint == "" {
-		e.Hint = c.hint(e.Kind)
+// Probe checks the server and the key by requesting the list of models, which
+// costs no tokens. It does not check the model's name, because not every
+// compatible server offers single models. A server without a list passes too.
+func (s server) Probe(ctx context.Context) error {
+	err := s.Config.Probe(ctx, "models")
+	if e := (*model.Error)(nil); errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
+		return nil
 	}
 	return err
 }
 
-func (c Config) hint(kind model.Kind) string {
-	switch kind {
-	case model.Auth:
-		return "set " + c.KeyVariable + " to a key for this model"
-	case model.Unreachable:
-		if u, err := url.Parse(c.BaseURL); err == nil {
-			return "make sure that a server listens at " + u.Host
-		}
+// NewReader returns the reader of one response to a request with this path, which tells the wire.
+func NewReader(path string) model.Reader {
+	if strings.HasSuffix(path, "/responses") {
+		return new(responseAnswer)
 	}
-	return ""
-}
-
-// Without HTML escapes a provider's own bytes are sent back unchanged.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, &model.Error{Kind: model.Invalid, Message: model.OneLine("encode the request: " + err.Error())}
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return new(chatAnswer)
 }
 
 // The API requires an object even if there are no parameters.
@@ -187,8 +95,6 @@ func schema(s model.Spec) json.RawMessage {
 	}
 	return s.Schema
 }
-
-func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} }
 
 // Gateways such as OpenRouter and LiteLLM report it. Where the user pays the provider behind the gateway, it is only the
 // gateway's fee.

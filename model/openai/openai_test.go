@@ -62,7 +62,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+	for _, wire := range []string{openai.Chat, openai.Responses} {
 		s := modeltest.NewServer(t, modeltest.Turn{Text: "ok"})
 		generate(t, openai.Config{BaseURL: s.URL + "/v1", Wire: wire}, hello())
 		r := s.Received()[0]
@@ -79,7 +79,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 
 func TestWireAndAddress(t *testing.T) {
 	for _, test := range []struct {
-		wire openai.Wire
+		wire string
 		base string
 		path string
 	}{
@@ -104,7 +104,7 @@ func TestConfigurationFaults(t *testing.T) {
 		{Name: "m", BaseURL: "ftp://secret.invalid/"},
 		{BaseURL: "http://localhost/v1"},
 	} {
-		for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+		for _, wire := range []string{openai.Chat, openai.Responses} {
 			c.Wire = wire
 			_, err := openai.New(c).Generate(t.Context(), hello())
 			var e *model.Error
@@ -218,7 +218,7 @@ func TestStreamedItemsCount(t *testing.T) {
 // A plain response's usage is read as strictly as a stream's.
 func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
 	for _, count := range []string{`"9"`, `1e400`, `1.5`, `-1`, `null`, `9223372036854775808`, `{}`, `2000000000000`} {
-		for wire, body := range map[openai.Wire]string{
+		for wire, body := range map[string]string{
 			openai.Chat: `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],
 				"usage":{"prompt_tokens":` + count + `,"completion_tokens":4}}`,
 			openai.Responses: `{"object":"response","status":"completed","usage":{"input_tokens":` + count + `,"output_tokens":4},"output":[
@@ -235,7 +235,7 @@ func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
 // The tokens that are read from the cache and written to it are parts of the input.
 func TestCachedUsage(t *testing.T) {
 	want := model.Usage{Input: 10, Output: 4, CacheRead: 70, CacheWrite: 20}
-	for wire, body := range map[openai.Wire]string{
+	for wire, body := range map[string]string{
 		openai.Chat: `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],
 			"usage":{"prompt_tokens":100,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":70,"cache_write_tokens":20}}}`,
 		openai.Responses: `{"object":"response","status":"completed","usage":{"input_tokens":100,"output_tokens":4,"input_tokens_details":{"cached_tokens":70,"cache_write_tokens":20}},"output":[
@@ -250,7 +250,7 @@ func TestCachedUsage(t *testing.T) {
 
 // A server that ignores the request for a stream works too.
 func TestPlainResponses(t *testing.T) {
-	for wire, body := range map[openai.Wire]string{
+	for wire, body := range map[string]string{
 		openai.Chat: `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I look.",
 			"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{}"}}]}}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}`,
 		openai.Responses: `{"id":"x","object":"response","status":"completed","output":[
@@ -400,7 +400,7 @@ func TestResponsesStoresNothing(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	turn := modeltest.Turn{Text: "I can't help\nwith that.", Finish: model.Filtered, Detail: "refusal"}
-	for _, wire := range []openai.Wire{openai.Chat, openai.Responses} {
+	for _, wire := range []string{openai.Chat, openai.Responses} {
 		s := modeltest.NewServer(t, turn)
 		reply := generate(t, openai.Config{BaseURL: s.URL, Wire: wire}, hello())
 		if reply.Finish != model.Filtered || reply.Detail != "refusal: I can't help with that." || reply.Text() != "" {
@@ -411,7 +411,7 @@ func TestRefusal(t *testing.T) {
 
 func TestErrorsInsideAStream(t *testing.T) {
 	for name, test := range map[string]struct {
-		wire openai.Wire
+		wire string
 		body string
 		want model.Error
 	}{

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 
@@ -17,11 +18,11 @@ import (
 const opaqueWire = "openai-responses"
 
 // responsesModel implements [model.Model] over the Responses API.
-type responsesModel struct{ Config }
+type responsesModel struct{ server }
 
 func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	answer := responseAnswer{onText: req.Stream, limit: req.MaxOutput}
-	return m.attempt(ctx, req, "responses", m.request(req), answer.add, answer.reply)
+	return m.Config.Generate(ctx, req, "responses", m.request(req), &answer)
 }
 
 // responseRequest is a request's body. The fields that change from call to
@@ -73,7 +74,7 @@ type resultItem struct {
 
 func (m responsesModel) request(req model.Request) responseRequest {
 	r := responseRequest{
-		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, CacheKey: m.cacheKey(req), Stream: true,
+		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, CacheKey: cacheKey(m.Config, req), Stream: true,
 		Input: []any{},
 	}
 	if hasReasoning(m.Name) {
@@ -172,7 +173,8 @@ type streamedItem struct {
 	done  bool // all of it has arrived
 }
 
-func (a *responseAnswer) add(data []byte) (settled bool, err error) {
+// Add implements [model.Reader].
+func (a *responseAnswer) Add(data []byte) (settled bool, err error) {
 	var event responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &event); err != nil {
 		return a.end != nil, err
@@ -203,7 +205,10 @@ func (a *responseAnswer) add(data []byte) (settled bool, err error) {
 			a.stream(r.OutputText())
 		}
 	}
-	return a.end != nil, nil
+	if a.end != nil {
+		return true, io.EOF
+	}
+	return false, nil
 }
 
 // item returns the item of an event. Some servers give the same item another ID in each event,
@@ -227,8 +232,11 @@ func (a *responseAnswer) stream(text string) {
 	}
 }
 
-// done reports whether the response is complete by itself, so that it needs no last event.
-func (a *responseAnswer) reply(done bool) (model.Reply, error) {
+// Usage implements [model.Reader]. Only the last event reports it.
+func (a *responseAnswer) Usage() *model.Usage { return nil }
+
+// Reply implements [model.Reader].
+func (a *responseAnswer) Reply(done bool) (model.Reply, error) {
 	if a.end == nil && done && len(a.items) > 0 {
 		a.end = &responses.Response{Status: responses.ResponseStatusCompleted}
 	}
@@ -337,7 +345,7 @@ func messageParts(item responses.ResponseOutputItemUnion) (parts []model.Part, r
 	if item.Phase == "" || len(parts) == 0 {
 		return parts, refusal
 	}
-	data, err := encode(mark{"message", string(item.Phase)})
+	data, err := model.EncodeJSON(mark{"message", string(item.Phase)})
 	if err != nil {
 		return parts, refusal
 	}

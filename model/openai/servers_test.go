@@ -23,7 +23,7 @@ func open(wire, url string) model.Model {
 	case "gemini":
 		return gemini.New(gemini.Config{Name: "m", BaseURL: url})
 	}
-	return openai.New(openai.Config{Name: "m", BaseURL: url, Wire: openai.Wire(wire)})
+	return openai.New(openai.Config{Name: "m", BaseURL: url, Wire: wire})
 }
 
 // replies is a complete stream of each wire, whose text is "Hi".
@@ -142,8 +142,8 @@ func TestTheWorstReasonCounts(t *testing.T) {
 // forwarder believe it.
 func TestUsageOfTheWholeText(t *testing.T) {
 	long := strings.Repeat("word ", 20_000)
-	meters := map[string]func(string) model.Meter{
-		"chat": openai.NewMeter, "responses": openai.NewMeter, "anthropic": anthropic.NewMeter, "gemini": gemini.NewMeter,
+	readers := map[string]func(string) model.Reader{
+		"chat": openai.NewReader, "responses": openai.NewReader, "anthropic": anthropic.NewReader, "gemini": gemini.NewReader,
 	}
 	for wire, list := range map[string][]string{
 		"chat": {`{"choices":[{"index":0,"delta":{"content":"%s"}}]}`, chatEnd, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, "[DONE]"},
@@ -155,15 +155,16 @@ func TestUsageOfTheWholeText(t *testing.T) {
 		"gemini": {`{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d}}`},
 	} {
 		for output, want := range map[string]bool{"1": false, "20000": true} {
-			meter, known := meters[wire]("/"+wire), model.Metered{}
+			meter := model.NewMeter(readers[wire]("/" + wire))
 			fill := strings.NewReplacer("%s", long, "%d", output)
 			for i := range list {
-				known = meter([]byte(fill.Replace(list[i])))
+				meter.Add([]byte(fill.Replace(list[i])))
 			}
+			known, _ := meter.Usage(false)
 			url, _ := serve(t, stream, fill.Replace(events(list...)))
 			got, err := open(wire, url).Generate(t.Context(), hello())
-			if err != nil || got.Text() != long || (got.Usage != nil) != want || (known.Usage != nil) != want {
-				t.Errorf("%s, %s tokens: %v, usage %+v, metered %+v; believed: want %t", wire, output, err, got.Usage, known.Usage, want)
+			if err != nil || got.Text() != long || (got.Usage != nil) != want || (known != nil) != want {
+				t.Errorf("%s, %s tokens: %v, usage %+v, metered %+v; believed: want %t", wire, output, err, got.Usage, known, want)
 			}
 		}
 	}
@@ -173,13 +174,14 @@ func TestUsageOfTheWholeText(t *testing.T) {
 		"gemini": {`{"candidates":[{"content":{"parts":[{"text":"H"}]}}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`,
 			`{"candidates":[{"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}]}`},
 	} {
-		meter, known := meters[wire]("/"+wire), model.Metered{}
+		meter := model.NewMeter(readers[wire]("/" + wire))
 		for _, data := range list {
-			known = meter([]byte(data))
+			meter.Add([]byte(data))
 		}
+		known, _ := meter.Usage(false)
 		url, _ := serve(t, stream, events(list...))
-		if got, err := open(wire, url).Generate(t.Context(), hello()); err != nil || got.Text() != "Hi" || got.Usage != nil || known.Usage != nil {
-			t.Errorf("%s: %v, usage %+v, metered %+v of the first tokens", wire, err, got.Usage, known.Usage)
+		if got, err := open(wire, url).Generate(t.Context(), hello()); err != nil || got.Text() != "Hi" || got.Usage != nil || known != nil {
+			t.Errorf("%s: %v, usage %+v, metered %+v of the first tokens", wire, err, got.Usage, known)
 		}
 	}
 }

@@ -33,8 +33,10 @@ var (
 	// matches the end of the last one, and what follows it begins with the group.
 	argument     = lazyregexp.New(`(?s)^([^<>"\n]+)(?:"[^<>\n]*>\n?|>\n?|</arg_key>\s*<arg_value>)(.*?)(?:\n?</parameter>|</arg_value>)\s*$`)
 	lastArgument = lazyregexp.New(`</(?:parameter|arg_value)>\s*(` + closing + `|$)`)
-	// nameMember matches a call's name in an object that is not valid JSON.
-	nameMember = lazyregexp.New(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]`)
+	// unreadable matches the requested tags around anything else than JSON.
+	unreadable = lazyregexp.New(`^<tool_call>\s*\n\s*([^<]*[^<\s])\s*</tool_call>`)
+	// nameMember matches a call's name in an object that is not valid JSON, or that of a function.
+	nameMember = lazyregexp.New(`['"]?\b(?:name|tool|tool_name|function)['"]?\s*[:=]\s*['"]([^'"\\\n]+)['"]|^([\w.]+)\(`)
 
 	// fence matches the line that opens a fenced block; the groups are the run that opens it.
 	fence     = lazyregexp.New("^(?:(```+)[^`\n]*|(~~~+)[^\n]*)(?:\n|$)")
@@ -195,6 +197,9 @@ func (r reader) tagged(s string) (found, bool) {
 	}
 	m := head.FindStringSubmatch(s[:min(len(s), longest)])
 	if m == nil {
+		if at := unreadable.FindStringSubmatchIndex(s); at != nil {
+			return r.broken("", s[at[2]:], at[3]-at[2]), true
+		}
 		return found{}, false
 	}
 	name, begin := cmp.Or(m[1:6]...), m[6]
@@ -253,7 +258,7 @@ func (r reader) broken(name, s string, length int) found {
 	raw := strings.Trim(s[:length], space)
 	const far = 4096 // a name after that is probably in a file's text
 	if m := nameMember.FindStringSubmatch(raw[:min(far, len(raw))]); m != nil && name == "" {
-		name = m[1]
+		name = m[1] + m[2]
 	}
 	return found{calls: []model.Call{{Name: name, Args: raw}}, rest: s[length+len(closed):]}
 }

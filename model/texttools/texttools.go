@@ -28,11 +28,11 @@
 // unclear, it extends to the last closing tag: the text in between may be its
 // contents and must not run as calls.
 //
-// A tag counts only with a name or arguments after it, and not in a fenced block, after a
-// quotation mark or a backtick in its line, in a
-// line indented like code, or in a Markdown quotation. Reasoning
-// up to the last </think> outside of a call does not count, nor does anything after a
-// tool result that the model invented.
+// A tag counts only with a name or arguments after it, or if it is the requested one, ends
+// its line and is closed; and not in a fenced block, after a quotation mark or a backtick in
+// its line, in a line indented like code, or in a Markdown quotation. Reasoning up to the
+// last </think> outside of a call does not count, nor does anything after a tool result that
+// the model invented.
 //
 // # Escapes
 //

@@ -1,17 +1,14 @@
 package workshop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
@@ -57,10 +54,8 @@ func (w *Workshop) makeHome() error {
 // setting of the user is copied.
 func (w *Workshop) gitSettings() string {
 	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
-	if git, err := sandbox.FindProgram("git", w.Environ, slices.Concat(w.Write, []string{w.Root, w.Tree})...); err == nil {
-		name, email := w.gitUser(git)
-		text += gitUserSetting("name", name) + gitUserSetting("email", email)
-	}
+	name, email := w.gitUser()
+	text += gitUserSetting("name", name) + gitUserSetting("email", email)
 	return text
 }
 
@@ -73,29 +68,26 @@ func gitUserSetting(key, value string) string {
 
 var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 
-const gitTimeout = 5 * time.Second
-
-func (w *Workshop) gitUser(git string) (name, email string) {
-	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, git, "config", "--global", "--null", "--get-regexp", `^user\.(name|email)$`)
-	cmd.Dir = w.Home
-	cmd.Env = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(w.Home)}
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"} {
-		if value := w.get(name); filepath.IsAbs(value) {
-			cmd.Env = append(cmd.Env, name+"="+value)
+func (w *Workshop) gitUser() (name, email string) {
+	files := []string{w.homePath(".config/git/config"), w.homePath(".gitconfig")}
+	if dir := w.get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		files[0] = filepath.Join(dir, "git", "config")
+	}
+	if file := w.get("GIT_CONFIG_GLOBAL"); file != "" {
+		files = []string{file}
+	}
+	for _, file := range files {
+		if !filepath.IsAbs(file) {
+			continue
 		}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		return "", ""
-	}
-	for setting := range strings.SplitSeq(string(out), "\x00") { // the last of several wins
-		switch key, value, _ := strings.Cut(setting, "\n"); key {
-		case "user.name":
-			name = strings.TrimSpace(value)
-		case "user.email":
-			email = strings.TrimSpace(value)
+		settings, _ := gitdir.Settings(gitdir.Read(file))
+		for _, s := range settings { // the last of several wins
+			switch s.Section + "." + s.Sub + "." + s.Name {
+			case "user..name":
+				name = strings.TrimSpace(s.Value)
+			case "user..email":
+				email = strings.TrimSpace(s.Value)
+			}
 		}
 	}
 	return name, email

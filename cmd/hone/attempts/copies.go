@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,8 +75,12 @@ func (p place) own(ctx context.Context, n int) error {
 	if err == nil {
 		_, err = group.Copy(ctx, common, at)
 	}
-	if err == nil && common != link {
-		err = errors.Join(clone.Remove(filepath.Join(at, "worktrees")), clone.Remove(filepath.Join(at, "config.worktree")), overlay(link, at))
+	if err == nil && common != link { // a linked worktree
+		err = errors.Join(clone.Remove(filepath.Join(at, "worktrees")), clone.Remove(filepath.Join(at, "config.worktree")))
+		for _, name := range []string{"HEAD", "index"} {
+			text, readErr := os.ReadFile(filepath.Join(link, name))
+			err = errors.Join(err, readErr, os.WriteFile(filepath.Join(at, name), text, 0o600))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("copy the repository: %w", err)
@@ -89,24 +92,6 @@ func (p place) own(ctx context.Context, n int) error {
 	tree := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.ToSlash(p.copy(n)))
 	_, err = fmt.Fprintf(config, "\n[core]\n\tbare = false\n\tworktree = \"%s\"\n", tree)
 	return errors.Join(err, config.Close())
-}
-
-// The files of a linked worktree's directory, such as its index, take the place of those of the main one.
-func overlay(link, at string) error {
-	return fs.WalkDir(os.DirFS(link), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == "commondir" || path == "gitdir" || path == "locked" {
-			return err
-		}
-		to := filepath.Join(at, path)
-		if d.IsDir() {
-			return os.MkdirAll(to, 0o700)
-		}
-		text, err := os.ReadFile(filepath.Join(link, path))
-		if err == nil {
-			err = errors.Join(clone.Remove(to), os.WriteFile(to, text, 0o600))
-		}
-		return err
-	})
 }
 
 func (p place) copy(n int) string {
@@ -180,39 +165,4 @@ func Collect(home *journal.Home, deleted []string, dryRun bool) (removed []strin
 		}
 	}
 	return removed, err
-}
-
-// emptyDirs returns the directories in a copy of a tree that contain no file and that the tree does not have, without those inside
-// one of them; sorted. They are no part of a change. What cannot be read is not empty.
-func emptyDirs(copied, tree string) (names []string) {
-	full := map[string]bool{}
-	var dirs []string
-	_ = filepath.WalkDir(copied, func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(copied, path)
-		if strings.EqualFold(d.Name(), ".git") || rel == ".hone" {
-			full[filepath.Dir(rel)] = true
-			return filepath.SkipDir
-		}
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, rel)
-		} else {
-			full[filepath.Dir(rel)] = true
-		}
-		return nil
-	})
-	for _, dir := range slices.Backward(dirs) { // inner ones first
-		if full[dir] {
-			full[filepath.Dir(dir)] = true
-		}
-	}
-	for _, dir := range dirs {
-		if _, err := os.Lstat(filepath.Join(tree, dir)); full[dir] || err == nil {
-			continue
-		}
-		if n := len(names); n == 0 || !strings.HasPrefix(dir, names[n-1]+string(filepath.Separator)) {
-			names = append(names, dir)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -60,8 +60,6 @@ type winner struct {
 	Why    string `json:"why"`
 	// Ignored is what its commands changed among the files that git ignores; see [history.End].
 	Ignored string `json:"ignored,omitempty"`
-	// Empty are the empty directories that only its copy has.
-	Empty []string `json:"empty,omitempty"`
 	change
 	history.Report
 }
@@ -80,11 +78,6 @@ func (g *contest) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]
 	}
 	if won.Ignored != "" {
 		if err := r.Notice(fmt.Sprintf("attempt %d also changed files that git ignores, which are only in its copy: %s", won.Number, won.Ignored)); err != nil {
-			return nil, err
-		}
-	}
-	if len(won.Empty) > 0 {
-		if err := r.Notice(fmt.Sprintf("attempt %d also has empty directories, which are only in its copy: %s", won.Number, render.Names(won.Empty))); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +146,7 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 		return w, g.noWinner()
 	}
 	end := first.out.End()
-	w = winner{Number: first.n, Run: first.out.Run, Dir: first.Dir, Why: end.Why, Ignored: end.Ignored, Empty: emptyDirs(first.Dir, g.session.Dir)}
+	w = winner{Number: first.n, Run: first.out.Run, Dir: first.Dir, Why: end.Why, Ignored: end.Ignored}
 	w.Said = fmt.Sprintf("attempt %d is the first that is done", first.n)
 	if s := first.score(); s != nil {
 		w.Said = fmt.Sprintf("attempt %d has the best number: %s", first.n, s.Change())

@@ -39,7 +39,7 @@ func (s *Suite) FindBase(ctx context.Context, c Case) (Base, error) {
 	case c.Commit != "":
 		return s.commitBase(ctx, c)
 	case c.Run != "":
-		return s.runBase(c)
+		return s.runBase(ctx, c)
 	}
 	dir, err := loop.AbsDir(c.Files)
 	if transient.Is(err) {
@@ -95,34 +95,25 @@ func (s *Suite) commitBase(ctx context.Context, c Case) (b Base, err error) {
 	return b, err
 }
 
-func (s *Suite) runBase(c Case) (b Base, err error) {
-	home, err := runs.Open(c.Repo)
+func (s *Suite) runBase(ctx context.Context, c Case) (b Base, err error) {
+	i, err := runs.Inspect(ctx, c.Repo, c.Run)
 	if errors.Is(err, runs.ErrNone) {
 		return b, s.Wrong(c, "run", "no runs were recorded in "+c.Repo, `name the directory in which it was started, such as repo = "../project"`)
 	}
-	if err != nil {
-		return b, err
+	if err == nil && i.Foreign != 0 {
+		return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+i.Run+failure.Elsewhere(c.Repo))
 	}
-	defer home.Close()
-	run, err := home.FindRun(c.Run)
 	var opened history.Opened
 	if err == nil {
-		events, broken := home.Read(run)
-		if err = broken; err == nil && runs.Foreign(home)(run, events) != 0 {
-			return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+run+failure.Elsewhere(c.Repo))
-		}
 		var ok bool
-		if opened, ok = history.Read(events).Opened(); err == nil && !ok {
-			err = fmt.Errorf("the run %s ended before its first round, and recorded no tree", run)
-		}
-		if err == nil {
-			b.Start, err = runs.Started(run, events)
+		if opened, ok = i.Past.Opened(); !ok {
+			err = fmt.Errorf("the run %s ended before its first round, and recorded no tree", i.Run)
 		}
 	}
 	if err != nil {
 		return b, s.Wrong(c, "run", err.Error(), "hone runs"+failure.Elsewhere(c.Repo)+" lists the runs")
 	}
-	b.Origin, b.ID = home.Workspace(), opened.Tree
+	b.Origin, b.ID, b.Start = i.Dir, opened.Tree, i.Start
 	b.write = func(ctx context.Context, dir string) error {
 		home, err := runs.Open(b.Origin)
 		if err != nil {

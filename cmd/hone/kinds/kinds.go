@@ -79,30 +79,17 @@ func Judges(start hone.Start, past *history.Past, get history.Get) func(string) 
 	return l.Shared().Judges(start.Dir, found)
 }
 
-// Second returns the role and the name of the model that a run's loop asks beside the
-// first; empty if it asks one model alone, or if the loop is not known.
-func Second(l loop.Loop, first string) (role, name string) {
-	if l == nil {
-		return "", ""
-	}
-	models := l.Models()
-	if len(models) < 2 || models[1].Model.Name == first {
-		return "", ""
-	}
-	return models[1].Role, models[1].Model.Names()
-}
-
 // ModelNames returns the names of the models that a run asks, with their roles if there
-// are several.
+// are several. l is nil if the loop is not known.
 func ModelNames(l loop.Loop, start hone.Start) []string {
-	first := story.ModelName(start.Model)
-	if l != nil {
-		first = story.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model))
+	if l == nil {
+		return []string{cmp.Or(story.ModelName(start.Model), "no model")}
 	}
-	if role, name := Second(l, start.Model); name != "" {
-		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + story.ModelName(name))}
+	first, all := story.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model)), l.Models()
+	if len(all) < 2 || all[1].Model.Name == start.Model || all[1].Model.Name == "" {
+		return []string{cmp.Or(first, "no model")}
 	}
-	return []string{cmp.Or(first, "no model")}
+	return []string{strings.TrimSpace(all[0].Role + " " + first), strings.TrimSpace(all[1].Role + " " + story.ModelName(all[1].Model.Names()))}
 }
 
 // Subject returns what a run is about on one line, such as the task's words; empty if

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"hone/cmd/hone/attempts"
@@ -26,6 +24,7 @@ type Summary struct {
 	story.Numbers
 	When    time.Time `json:"when"`
 	Subject string    `json:"subject,omitempty"` // such as the task's words
+	Models  []string  `json:"models,omitempty"`  // as [kinds.ModelNames] words them
 	// Attempts are the runs that it started in copies of the directory; nil if it is no run
 	// of attempts.
 	Attempts []history.Attempt `json:"attempts,omitempty"`
@@ -34,20 +33,6 @@ type Summary struct {
 
 	Standing story.Standing `json:"-"`
 	Past     *history.Past  `json:"-"` // nil if the journal is unreadable
-	Models   []string       `json:"-"` // as [kinds.ModelNames] words them
-
-	role, second string // of the second model; empty if there is none
-}
-
-// MarshalJSON adds the second model, with its role as the key.
-func (s Summary) MarshalJSON() ([]byte, error) {
-	type plain Summary
-	b, err := json.Marshal(plain(s))
-	if err != nil || s.second == "" {
-		return b, err
-	}
-	second, err := json.Marshal(map[string]string{s.role: s.second})
-	return slices.Concat(b[:len(b)-1], []byte{','}, second[1:]), err
 }
 
 // Table returns a line for each run and attempt, below a heading.
@@ -84,7 +69,6 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	if start, err := runs.Started(run, events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
 		l := kinds.Recorded(start)
-		s.role, s.second = kinds.Second(l, start.Model)
 		s.Subject, s.Models = kinds.Subject(l), kinds.ModelNames(l, start)
 	}
 	s.When = events[0].Time

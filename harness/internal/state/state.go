@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"hone/sandbox"
 )
@@ -174,6 +173,9 @@ func write(file string, content []byte, sync func(*os.File) error) error {
 	return os.Rename(f.Name(), file)
 }
 
+// KeyFile is the name of the file with the secret that keys are derived from.
+const KeyFile = "secret"
+
 const secretSize = 32
 
 // Key returns a key that only this user on this machine has. Keys for different
@@ -184,27 +186,14 @@ func Key(purpose string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := readSecret(filepath.Join(dir, "secret"))
+	secret, err := readSecret(filepath.Join(dir, KeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		secret, err = createSecret(filepath.Join(dir, "secret"))
+		secret, err = createSecret(filepath.Join(dir, KeyFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read hone's secret: %w", err)
 	}
 	return hkdf.Key(sha256.New, secret, nil, purpose, secretSize)
-}
-
-// KeyMade returns when the secret was created, and its file; the zero time if that is unknown.
-func KeyMade() (made time.Time, file string) {
-	dir, err := Find()
-	if err != nil {
-		return made, ""
-	}
-	file = filepath.Join(dir, "secret")
-	if info, err := os.Stat(file); err == nil {
-		made = info.ModTime()
-	}
-	return made, file
 }
 
 func readSecret(file string) ([]byte, error) {

@@ -23,10 +23,10 @@ import (
 // system has them: [os.Root] takes three times as long for each file.
 type Cursor struct {
 	Root *os.Root
-	// Grants make accessible what this user owns and may not read, or not change if Writes is set; nil makes nothing
-	// accessible.
-	Grants *Grants
-	Writes bool
+	// Force also enters and changes directories that this user owns and has no permission to
+	// enter or change, as commands leave them behind. They get their permission bits back when
+	// the cursor leaves them.
+	Force bool
 
 	path  string // of the current directory
 	stack []openedDir
@@ -35,6 +35,7 @@ type Cursor struct {
 type openedDir struct {
 	path string
 	dir  directory
+	mode *uint32 // of a directory that was forced: its own permission bits
 }
 
 // Info is what the system knows of a file.
@@ -69,12 +70,14 @@ func (i Info) ChangeTime() time.Time {
 // fs.ErrNotExist or is a [*treepath.RefusedError] if there is none.
 func (c *Cursor) Enter(path string) error {
 	if len(c.stack) == 0 {
-		dir, err := c.Grants.enter("", c.needed(), func() (directory, error) { return openRoot(c.Root) },
-			func(needed fs.FileMode) (grant, bool) { return giveRoot(c.Root, needed) })
+		root, err := openRoot(c.Root)
 		if err != nil {
 			return err
 		}
-		c.stack = append(c.stack, openedDir{dir: dir})
+		c.stack = append(c.stack, openedDir{dir: root})
+		if c.Force {
+			c.stack[0].mode = root.force()
+		}
 	}
 	for !treepath.Contains(c.path, path) {
 		c.pop()
@@ -87,13 +90,6 @@ func (c *Cursor) Enter(path string) error {
 	return nil
 }
 
-func (c *Cursor) needed() fs.FileMode {
-	if c.Writes {
-		return 0o700
-	}
-	return 0o500
-}
-
 func (c *Cursor) push(path string) error {
 	rest := path
 	if c.path != "" {
@@ -104,8 +100,16 @@ func (c *Cursor) push(path string) error {
 	if name == ".." {
 		return treepath.Refuse(next, "it leaves the tree")
 	}
-	dir, err := c.Grants.enter(next, c.needed(), func() (directory, error) { return c.top().enter(name) },
-		func(needed fs.FileMode) (grant, bool) { return c.top().give(name, needed) })
+	var mode *uint32
+	dir, err := c.top().enter(name)
+	switch {
+	case c.Force && err == nil:
+		mode = dir.force()
+	case c.Force && errors.Is(err, fs.ErrPermission):
+		if mode = c.top().forceName(name); mode != nil {
+			dir, err = c.top().enter(name)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -115,14 +119,17 @@ func (c *Cursor) push(path string) error {
 		}
 		return err
 	}
-	c.stack = append(c.stack, openedDir{path: next, dir: dir})
+	c.stack = append(c.stack, openedDir{next, dir, mode})
 	c.path = next
 	return nil
 }
 
 func (c *Cursor) pop() {
 	last := len(c.stack) - 1
-	c.stack[last].dir.close()
+	if mode := c.stack[last].mode; mode != nil {
+		_ = c.top().chmod(fs.FileMode(*mode))
+	}
+	c.top().close()
 	c.stack = c.stack[:last]
 	c.path = ""
 	if last > 0 {
@@ -166,7 +173,7 @@ func (c *Cursor) Open(path string) (File, Info, error) {
 	if err != nil {
 		return File{}, Info{}, err
 	}
-	return c.top().open(name, path, c.Grants != nil)
+	return c.top().open(name, path)
 }
 
 // Readlink returns the target of the symlink at a cleaned path.
@@ -256,15 +263,6 @@ func (c *Cursor) Create(path string, replaces *Info) (*os.File, error) {
 	return c.top().create(name, replaces)
 }
 
-// KeepAttributes gives a new file the extended attributes of the regular file at a path, which it shall replace, as far as this
-// process may (Linux).
-func (c *Cursor) KeepAttributes(path string, to *os.File) {
-	if f, _, err := c.Open(path); err == nil {
-		f.keepAttributes(to)
-		f.Close()
-	}
-}
-
 // Symlink makes a symlink.
 func (c *Cursor) Symlink(target, path string) error {
 	name, err := c.enterParent(path)
@@ -315,7 +313,7 @@ func (c *Cursor) Place(temp, path string) error {
 	if !isBusy(err) {
 		return err
 	}
-	from, _, err := above.dir.open(treepath.Base(temp), temp, false)
+	from, _, err := above.dir.open(treepath.Base(temp), temp)
 	if err != nil {
 		return err
 	}

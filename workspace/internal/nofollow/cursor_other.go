@@ -43,7 +43,7 @@ func infoOf(info fs.FileInfo) Info {
 	return Info{Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime().UnixNano()}
 }
 
-func (d directory) open(_, path string, _ bool) (File, Info, error) {
+func (d directory) open(_, path string) (File, Info, error) {
 	f, info, err := openRegular(d.Root, path)
 	if err != nil {
 		return File{}, Info{}, err
@@ -171,10 +171,6 @@ func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 
 // On this system permission bits do not keep owners from their directories.
 
-func (d directory) lacks(fs.FileMode) bool { return false }
+func (d directory) force() *uint32 { return nil }
 
-func (d directory) give(string, fs.FileMode) (grant, bool) { return grant{}, false }
-
-func giveRoot(*os.Root, fs.FileMode) (grant, bool) { return grant{}, false }
-
-func (d directory) takeBack(grant) {}
+func (d directory) forceName(string) *uint32 { return nil }

@@ -82,8 +82,8 @@ func infoOf(st *unix.Stat_t) Info {
 	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), Links: uint64(st.Nlink), owner: st.Uid, group: st.Gid}
 }
 
-// It does not wait for a FIFO that replaced the file. own opens a file that its owner may not read.
-func (d directory) open(name, path string, own bool) (File, Info, error) {
+// It does not wait for a FIFO that replaced the file.
+func (d directory) open(name, path string) (File, Info, error) {
 	seen, err := d.lstat(name)
 	if err == nil {
 		err = requireRegular(path, seen.Mode)
@@ -92,9 +92,6 @@ func (d directory) open(name, path string, own bool) (File, Info, error) {
 		return File{}, Info{}, err
 	}
 	fd, err := d.openat(name, unix.O_NONBLOCK)
-	if own && errors.Is(err, fs.ErrPermission) {
-		fd, err = d.openOwn(name)
-	}
 	if err != nil {
 		return File{}, Info{}, err
 	}
@@ -167,6 +164,36 @@ func giveOwner(fd int, of *Info) {
 
 func (d directory) chmod(mode fs.FileMode) error {
 	return pathError("chmod", ".", unix.Fchmod(d.fd, uint32(mode.Perm())))
+}
+
+// force gives the owner of the directory, if that is this user, all rights in it, and returns
+// the permission bits that it had; nil if nothing was to be given.
+func (d directory) force() *uint32 {
+	var st unix.Stat_t
+	mode := modeToGive(&st, unix.Fstat(d.fd, &st))
+	if mode == nil || unix.Fchmod(d.fd, *mode|0o700) != nil {
+		return nil
+	}
+	return mode
+}
+
+// forceName is force for a directory that cannot be opened. Kernels before 6.6 cannot do that
+// without following links.
+func (d directory) forceName(name string) *uint32 {
+	var st unix.Stat_t
+	mode := modeToGive(&st, unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW))
+	if mode == nil || unix.Fchmodat(d.fd, name, *mode|0o700, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	return mode
+}
+
+func modeToGive(st *unix.Stat_t, err error) *uint32 {
+	mode := uint32(st.Mode)
+	if err != nil || mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || mode&0o700 == 0o700 {
+		return nil
+	}
+	return new(mode & 0o7777)
 }
 
 func (d directory) chmodFile(f File, name string, mode fs.FileMode) error {
