@@ -30,6 +30,7 @@ func TestProbeAsksForTheModels(t *testing.T) {
 			}
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(test.status)
+			_, _ = w.Write([]byte("{}"))
 		}))
 		env := map[string]string{"OPENAI_API_KEY": "the-key",
 			"OPENAI_BASE_URL": s.URL + "/v1", "OLLAMA_HOST": strings.TrimPrefix(s.URL, "http://")}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +43,18 @@ func (h Host) noteUnmatched(root string, v config.Values, file config.File) {
 	for _, s := range []config.Setting[[]string]{config.Protect, config.Only, config.Send, config.Include} {
 		for _, glob := range s.In(v) {
 			globs, found := treepath.CompileValid([]string{glob}, true), errors.New("found")
-			err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+			top := path.Dir(glob) // as far as it is literal
+			for strings.ContainsAny(top, `*?[{\`) {
+				top = path.Dir(top)
+			}
+			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(top))); err != nil { // it may have another case
+				top = "."
+			}
+			err := fs.WalkDir(os.DirFS(root), top, func(name string, d fs.DirEntry, err error) error {
 				switch {
 				case err != nil || d.IsDir() && d.Name() == ".git":
 					return fs.SkipDir
-				case !d.IsDir() && globs.Match(path):
+				case !d.IsDir() && globs.Match(name):
 					return found
 				}
 				return nil

@@ -109,8 +109,8 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 			h.Notify(n)
 		}
 	}
-	if s.Unbound() != nil {
-		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound()))
+	if s.Unbound != nil {
+		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound))
 	}
 	if err = s.Use(l.Shared().Values); err == nil {
 		err = s.findSecrets(ctx, h, l)
@@ -342,7 +342,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	if !s.replayed {
 		last := s.journal.Run()
 		if s.fresh {
-			last = s.LastRun()
+			last = s.Lock.LastRun
 		}
 		s.run.Before = func() workspace.Manifest { return history.LastManifest(s.Home, last) }
 		s.run.OnRound, s.run.Ignored, s.run.Lost = s.beforeRound, s.changedIgnored, s.lost
@@ -409,7 +409,7 @@ func (s *Session) Build() (loop.Built, error) {
 // Begin records in the lock which run this process works on, and in the journal
 // the settings of a new run. Call it once, before the run's first round.
 func (s *Session) Begin() error {
-	if err := s.SetRun(s.ID()); err != nil || !s.fresh {
+	if err := s.Lock.SetRun(s.ID()); err != nil || !s.fresh {
 		return err
 	}
 	s.fresh = false

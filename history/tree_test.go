@@ -38,13 +38,13 @@ func TestWriteTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := history.WriteTree(t.Context(), target, m, home, nil); err == nil || !strings.Contains(err.Error(), "the contents of 2 files were not stored, such as a") {
+	if err := history.WriteTree(t.Context(), target, m, home); err == nil || !strings.Contains(err.Error(), "the contents of 2 files were not stored, such as a") {
 		t.Errorf("nothing is stored: %v", err)
 	}
 	if m, err = history.KeepContents(t.Context(), source, j, nil, m, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := history.WriteTree(t.Context(), target, m, home, nil); err != nil {
+	if err := history.WriteTree(t.Context(), target, m, home); err != nil {
 		t.Fatal(err)
 	}
 	got, err := target.Manifest(t.Context(), nil)

@@ -95,7 +95,7 @@ func (e Endpoint) Probe(ctx context.Context, path string) error {
 		_, err = io.Copy(io.Discard, body)
 		err = errors.Join(err, body.Close())
 	}
-	if err == nil && x.Raw() == nil {
+	if err == nil && x.Raw() == nil && len(x.Body()) > 0 { // such as the page of another server
 		err = errors.New("the body is not JSON")
 	}
 	return e.fault(x, err, nil)

@@ -33,8 +33,6 @@ type Run struct {
 	Working bool                   // a process works on it
 	Get     history.Get            // reads an object of the run
 	Own     func(path string) bool // a file that the loop writes for the user; nil: there are none
-	// Texts adds what models wrote, the arguments and results of tools, and what checks reported.
-	Texts bool
 }
 
 // conventions are those that the attributes follow.
@@ -147,17 +145,10 @@ func (t *trace) part(round string, p story.Span) (s span, err error) {
 		s.Name = p.Name
 	case history.Retried:
 		s.Attributes = s.Attributes.number("hone.attempt", int64(b.Attempt))
-		if t.Texts {
-			s.Attributes = s.Attributes.text("hone.error", b.Error)
-		}
 		return s, nil
 	}
 	if p.Ended.Payload == nil {
 		s.fail("unfinished")
-		return s, err
-	}
-	if t.Texts && err == nil {
-		err = t.texts(&s, p.Ended)
 	}
 	return s, err
 }
@@ -200,42 +191,4 @@ func (t *trace) called(s *span, b history.ToolCall, ended history.Event) error {
 		s.fail("failed")
 	}
 	return err
-}
-
-// texts adds what a model wrote or was shown at the end of a span.
-func (t *trace) texts(s *span, ended history.Event) error {
-	parts, err := story.EventParts(t.Past, ended, t.Get)
-	if err != nil {
-		return err
-	}
-	for _, p := range parts {
-		switch v := ended.Payload.(type) {
-		case history.Replied:
-			type part struct {
-				Type    string `json:"type"`
-				Content string `json:"content"`
-			}
-			messages, err := json.Marshal([]struct {
-				Role   string `json:"role"`
-				Parts  []part `json:"parts"`
-				Finish string `json:"finish_reason"`
-			}{{"assistant", []part{{"text", p.Text}}, string(v.Finish)}})
-			if err != nil {
-				return err
-			}
-			s.Attributes = s.Attributes.text("gen_ai.output.messages", string(messages))
-		case history.ToolResult:
-			key := "gen_ai.tool.call.arguments"
-			switch p.Name {
-			case "result":
-				key = "gen_ai.tool.call.result"
-			case "its output":
-				key = "hone.output"
-			}
-			s.Attributes = s.Attributes.text(key, p.Text)
-		default:
-			s.Attributes = s.Attributes.text("hone.output", p.Text)
-		}
-	}
-	return nil
 }

@@ -2,10 +2,8 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"hone/workspace/internal/nofollow"
@@ -66,7 +64,16 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 	}
 	f, info, err := s.cur.Open(e.Path)
 	if err != nil {
-		return s.unopenedEntry(e, err)
+		note, err := nofollow.Fact(e.Path, err)
+		if err != nil {
+			return e, false, err
+		}
+		found, err := s.tree.ManifestOf(s.ctx, []string{e.Path}, nil)
+		if now, there = found.Entry(e.Path); now.Kind == Regular {
+			now.Digest, now.stamp, now.Note = "", stamp{}, note
+		}
+		now.Untracked, now.Ignored = e.Untracked, e.Ignored
+		return now, there, err
 	}
 	defer f.Close()
 	now = e
@@ -81,35 +88,4 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 		now.stamp = stamp{}
 	}
 	return now, true, nil
-}
-
-func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
-	note, err := nofollow.Fact(e.Path, cause)
-	if err != nil {
-		return e, false, err
-	}
-	info, err := s.cur.Lstat(e.Path)
-	if nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir() {
-		return e, false, nil
-	}
-	if err == nil && info.Mode.IsRegular() {
-		e.Digest, e.stamp, e.Note = "", stamp{}, note
-		return e, true, nil
-	}
-	if err != nil {
-		e.Digest, e.stamp = "", stamp{}
-		e.Note, err = nofollow.Fact(e.Path, err)
-		return e, true, err
-	}
-	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
-	if now.Kind == Symlink {
-		now.Target, err = s.cur.Readlink(e.Path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, false, nil
-	}
-	if err != nil {
-		now.Note, err = nofollow.Fact(e.Path, err)
-	}
-	return now, true, err
 }

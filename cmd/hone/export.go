@@ -31,7 +31,6 @@ type exportFlags struct {
 	since    int64  // an event
 	without  string // a commit
 	otlp     string // a file; then the run is written as a trace
-	texts    bool   // in the trace
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -52,10 +51,8 @@ func (a *app) exportCommand() *cobra.Command {
 	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, which import takes from its checkout")
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	c.Flags().StringVar(&f.otlp, "otlp", "", "write a trace as OTLP JSON to `FILE` instead; - is standard output")
-	c.Flags().BoolVar(&f.texts, "texts", false, "with --otlp, also write the texts of models, tools and checks")
 	for _, flag := range []string{"output", "redacted", "since", "without"} {
 		c.MarkFlagsMutuallyExclusive("otlp", flag)
-		c.MarkFlagsMutuallyExclusive("texts", flag)
 	}
 	return c
 }
@@ -70,7 +67,7 @@ func (a *app) exportTrace(f exportFlags, ref string) error {
 	}
 	defer r.Close()
 	write := func(w io.Writer) error {
-		return otlp.Write(w, otlp.Run{ID: r.ID, Start: r.Start, Past: r.Past, Working: r.Working, Get: r.Home.Get, Own: r.Own(), Texts: f.texts})
+		return otlp.Write(w, otlp.Run{ID: r.ID, Start: r.Start, Past: r.Past, Working: r.Working, Get: r.Home.Get, Own: r.Own()})
 	}
 	if f.otlp == "-" {
 		return write(a.out)

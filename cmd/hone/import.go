@@ -103,11 +103,8 @@ func (a *app) tellImported(i *runs.Import) {
 	named := run + failure.Elsewhere(i.Dir)
 	events := render.Count(i.Header.Events, "event")
 	switch {
-	case i.Before > i.Header.Events:
-		fmt.Fprintf(a.out, "run %s is here already, with %s; the file has the first %d of them\n", run, render.Count(i.Before, "event"), i.Header.Events)
-		return
-	case i.Before == i.Header.Events:
-		fmt.Fprintf(a.out, "run %s is here already, with the same %s\n", run, events)
+	case i.Before >= i.Header.Events:
+		fmt.Fprintf(a.out, "run %s is here already, with %s; the file has %d of them\n", run, render.Count(i.Before, "event"), i.Header.Events)
 		return
 	case i.Before > 0:
 		fmt.Fprintf(a.out, "imported run %s: %s, of which %d are new\n", run, events, i.Header.Events-i.Before)

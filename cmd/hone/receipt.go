@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -126,10 +125,10 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	redo := fmt.Sprintf("hone undo %s --to-round %d", named, r.Past.State().Round)
 	switch {
 	case f.commit != "":
-		c, err := saw.compare(ctx, r.Home.Workspace(), f.commit)
-		if other, ok := errors.AsType[*otherFile](err); ok {
-			return other.failure(named, saw, p.Undone != nil, redo)
+		if p.Undone == nil {
+			redo = ""
 		}
+		c, err := saw.compare(ctx, r.Home.Workspace(), f.commit, named, redo)
 		if err != nil {
 			return err
 		}

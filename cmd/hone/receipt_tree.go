@@ -93,35 +93,6 @@ func seenBy(r *report.Run) (s seen, err error) {
 	return s, err
 }
 
-// otherFile says that a commit has not the file that the check saw.
-type otherFile struct {
-	path, text string
-	remedy     string // what to do before the same command; empty: nothing helps it
-}
-
-func (o *otherFile) Error() string { return o.text }
-
-const leftOtherwise = "does not have %s as the run left it"
-
-func (c comparison) other(path, how, remedy string) error {
-	return &otherFile{path, fmt.Sprintf("commit %.12s "+how, c.id, render.Line(path)), remedy}
-}
-
-// failure adds what the user can do. redo is the command that redoes an undone run.
-func (o *otherFile) failure(run string, s seen, undone bool, redo string) error {
-	next := "commit the file as it was then, or check it as it is now with a new run"
-	again := ", then: hone receipt " + run + " --commit HEAD"
-	switch {
-	case slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == o.path }):
-		if next = "commit the run's work" + again; undone {
-			next = redo + ", commit the files" + again
-		}
-	case o.remedy != "":
-		next = o.remedy + again
-	}
-	return failure.Usage(o.Error(), next)
-}
-
 // comparison is that of a commit with what a check saw.
 type comparison struct {
 	below string   // the run's directory in the repository: "." for the whole
@@ -129,10 +100,11 @@ type comparison struct {
 	apart []string // files that are not compared, from the run's directory
 }
 
-// compare finds out whether a commit has exactly the files that the check saw. The error is an [*otherFile] if it has not. Not
+// compare finds out whether a commit has exactly the files that the check saw. Not
 // compared are files that no commit can have, because git ignores them or they are in another repository; those that hone did not
-// read; and the loop's own. It refuses files of a submodule, which are another repository's, but belong to the commit.
-func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, err error) {
+// read or did not store, because they have a key; and the loop's own. It refuses files of a submodule, which are another repository's, but belong to the commit.
+// run is for a command line; redo is the command that redoes an undone run, or empty.
+func (s seen) compare(ctx context.Context, dir, revision, run, redo string) (c comparison, err error) {
 	instead := "hone receipt " + s.run.ID + failure.Elsewhere(s.run.Home.Workspace()) + ", whose subject is the tree"
 	top, err := git.Root(dir)
 	if err != nil {
@@ -149,24 +121,13 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 		return c, err
 	}
 	c.below = filepath.ToSlash(c.below)
-	now, err := workspace.Open(dir, workspace.Options{})
-	if err != nil {
-		return c, err
-	}
-	defer now.Close()
-	own, unstored := s.run.Own(), map[string][]byte{}
+	own := s.run.Own()
 	var files workspace.Manifest
 	for _, e := range s.tree {
-		if e.Kind == workspace.Other || e.Note != "" || e.IsUnread() || own != nil && own(e.Path) || inRepository(dir, e.Path) {
+		unstored := e.Kind == workspace.Regular && !s.run.Home.Has(e.Digest) // it has a key
+		if e.Kind == workspace.Other || e.Note != "" || unstored || e.IsUnread() || own != nil && own(e.Path) || inRepository(dir, e.Path) {
 			c.apart = append(c.apart, e.Path)
 			continue
-		}
-		if e.Kind == workspace.Regular && !s.run.Home.Has(e.Digest) { // it has a key
-			content, _, err := now.Read(e.Path)
-			if err != nil || workspace.Digest(content) != e.Digest {
-				return c, c.other(e.Path, "cannot be compared: hone did not store %s, and that is no longer as the check saw it", "restore it")
-			}
-			unstored[e.Digest] = content
 		}
 		e.Path = path.Join(c.below, e.Path)
 		files = append(files, e)
@@ -181,7 +142,7 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 		return c, err
 	}
 	defer tree.Close()
-	if err := history.WriteTree(ctx, tree, files, s.run.Home, unstored); err != nil {
+	if err := history.WriteTree(ctx, tree, files, s.run.Home); err != nil {
 		return c, err
 	}
 	is, err := repo.Compare(ctx, c.id, tree.Dir(), c.below)
@@ -193,17 +154,26 @@ func (s seen) compare(ctx context.Context, dir, revision string) (c comparison, 
 			return c, failure.Usage(fmt.Sprintf("commit %.12s has the submodule %s, whose files hone does not compare", c.id, render.Line(module)), instead)
 		}
 	}
+	again := "then: hone receipt " + run + " --commit HEAD"
 	for i, paths := range [][]string{is.Changed, is.Missing, is.Extra} {
 		for _, p := range paths {
-			switch name := c.inRun(p); {
-			case slices.Contains(c.apart, name), own != nil && own(name):
-			case i == 0:
-				return c, c.other(name, leftOtherwise, "")
-			case i == 1:
-				return c, c.other(name, leftOtherwise, "commit it, or let git ignore it")
-			default:
-				return c, c.other(name, "has %s, which was not there when the check ran", "")
+			name := c.inRun(p)
+			if slices.Contains(c.apart, name) || own != nil && own(name) {
+				continue
 			}
+			how, next := "does not have %s as the run left it", "commit the file as it was then, or check it as it is now with a new run"
+			if i == 2 {
+				how = "has %s, which was not there when the check ran"
+			}
+			switch {
+			case slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == name }) && redo != "":
+				next = redo + ", commit the files, " + again
+			case slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == name }):
+				next = "commit the run's work, " + again
+			case i == 1:
+				next = "commit it, or let git ignore it, " + again
+			}
+			return c, failure.Usage(fmt.Sprintf("commit %.12s "+how, c.id, render.Line(name)), next)
 		}
 	}
 	for _, p := range is.Ignored {

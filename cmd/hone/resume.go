@@ -55,7 +55,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	for _, n := range run.Notes {
 		a.say("note", failure.NoticeText(n))
 	}
-	l, err := loop.RaiseLimits(run.Limits(), f.Values, ref+failure.Elsewhere(run.Dir))
+	l, err := loop.RaiseLimits(run.Past.Limits(), f.Values, ref+failure.Elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,16 +154,12 @@ func (a *app) showDiff(ctx context.Context, r *report.Run, round int) error {
 		return err
 	}
 	a.sayNotes(omitted)
-	if back := report.RestoredText(r.Past, r.ID+failure.Elsewhere(r.Home.Workspace())); back != "" && round == 0 && len(diff)+len(omitted) == 0 {
-		a.sayNotes([]string{"there is nothing to show: " + back})
-		return nil
-	}
 	if len(diff)+len(omitted) == 0 {
-		what := "the run"
-		if round != 0 {
-			what = fmt.Sprintf("round %d", round)
+		why := fmt.Sprintf("round %d changed no files", round)
+		if round == 0 {
+			why = cmp.Or(report.RestoredText(r.Past, r.ID+failure.Elsewhere(r.Home.Workspace())), "the run changed no files")
 		}
-		a.sayNotes([]string{what + " changed no files"})
+		a.say("note", why)
 		return nil
 	}
 	if a.outTerminal {

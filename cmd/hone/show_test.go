@@ -67,7 +67,7 @@ func conversationRun(t *testing.T) string {
 // control character.
 func TestShowConversation(t *testing.T) {
 	dir := conversationRun(t)
-	brief := []string{"  test  ✗ out of rounds, foreign  ", "s ago\n  no model\n✗ round 1  not yet ", "✗ round 2  ↻ nothing changed: not yet ", "\n  stopped: ", "  2k tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
+	brief := []string{"  test  ✗ out of rounds, foreign  ", "s ago\n  no model\n✗ round 1 ", "  not yet ", "✗ round 2 ", "  ↻ nothing changed: not yet ", "\n  stopped: ", "  2k tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
 	for _, tt := range []struct {
 		args       []string
 		want, lack []string // want in this order; lack is not shown

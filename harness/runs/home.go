@@ -120,10 +120,10 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		if w.Home, err = open(w.Dir, path); err != nil {
 			return noHome(w.Dir, err)
 		}
-		if w.Home.Owner, w.stateless = owner(w.Dir, w.Home); transient.Is(w.stateless) {
-			return w.stateless
+		if w.Home.Owner, w.Unbound = owner(w.Dir, w.Home); transient.Is(w.Unbound) {
+			return w.Unbound
 		}
-		w.lock, err = w.Home.Lock()
+		w.Lock, err = w.Home.Lock()
 		moved := w.moved()
 		if err != nil && !moved {
 			return err
@@ -148,13 +148,13 @@ func (w *Workspace) closeHome() {
 		}
 		w.registered = nil
 	}
-	if w.lock != nil {
-		w.lock.Unlock()
+	if w.Lock != nil {
+		w.Lock.Unlock()
 	}
 	if w.Home != nil {
 		w.Home.Close()
 	}
-	w.lock, w.Home = nil, nil
+	w.Lock, w.Home = nil, nil
 }
 
 // LeaveTree moves the home, with the journal that this process has open, to the state
@@ -168,5 +168,5 @@ func (w *Workspace) LeaveTree(ctx context.Context, j *journal.Journal) error {
 	if err != nil {
 		return err
 	}
-	return w.Home.Move(filepath.Join(homes, homeName(w.Dir)), w.lock, j)
+	return w.Home.Move(filepath.Join(homes, homeName(w.Dir)), w.Lock, j)
 }

@@ -111,7 +111,7 @@ func TestHomeMoved(t *testing.T) {
 	}
 	homes, err := state.Make("homes")
 	if err == nil {
-		err = first.Home.Move(filepath.Join(homes, homeName(dir)), first.lock, j)
+		err = first.Home.Move(filepath.Join(homes, homeName(dir)), first.Lock, j)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestHomeMoved(t *testing.T) {
 	first.Close()
 	second := &Workspace{Dir: dir, Home: early}
 	defer second.Close()
-	if second.lock, err = early.Lock(); !second.moved() {
+	if second.Lock, err = early.Lock(); !second.moved() {
 		t.Errorf("the old home is locked, error %v", err)
 	}
 	second.closeHome()

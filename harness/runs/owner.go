@@ -75,7 +75,7 @@ func (w *Workspace) checkUntracked(ctx context.Context) error {
 
 // If the last run is not the user's, nothing is changed, and a note is added unless the run had finished.
 func (w *Workspace) settleLastRun(ctx context.Context) error {
-	last := w.lock.LastRun
+	last := w.Lock.LastRun
 	if last == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (w *Workspace) settleLastRun(ctx context.Context) error {
 	default:
 		return err
 	}
-	w.lock.LastRun = ""
+	w.Lock.LastRun = ""
 	if foreign != nil && foreign.Damage != nil {
 		why, next = "its journal is damaged, and you did not record it on this machine", hone.Next{}
 		if OtherVersion(foreign.Damage) != "" {
@@ -120,8 +120,8 @@ func (w *Workspace) explainForeign(err error) error {
 		}
 	}
 	why, first := foreign.Error(), "to see what the run would do, and accept it"
-	if dir, err := state.Dir(); w.stateless != nil {
-		why += ": " + w.stateless.Error()
+	if dir, err := state.Dir(); w.Unbound != nil {
+		why += ": " + w.Unbound.Error()
 	} else if err == nil && !foreign.Imported {
 		why += ": it is another user's, or the key that signs runs was removed since, " + filepath.Join(dir, state.KeyFile)
 	}

@@ -81,9 +81,6 @@ func (r *Recorded) Close() {
 	r.Workspace.Close()
 }
 
-// Limits returns the limits of the run, as the last process set them.
-func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
-
 // Started returns the start of a run, which is its first event. The error is a [*hone.UsageError].
 func Started(run string, events []journal.Event) (hone.Start, error) {
 	why := "it has no recorded start, because its process died too early; start a new run"

@@ -39,13 +39,16 @@ type Workspace struct {
 	// Notes are for the user: which last run was left as it is because it is not
 	// the user's.
 	Notes []hone.Notice
+	// Lock is that of the home. Its last run is empty if that is not the user's.
+	Lock *journal.Lock
+	// Unbound is why new runs cannot be bound to the user, so that resuming or undoing them
+	// needs hone trust; nil if they can.
+	Unbound error
 
-	lock       *journal.Lock
 	registered *os.File // the locked file that says that the workspace is locked; nil if there is none
 	orphaned   bool     // an earlier process may have died here, and left commands running
 	asked      bool     // git was asked whether it tracks .hone
 	tracked    error    // of checkUntracked, if git was asked
-	stateless  error    // why runs cannot be bound to the user; nil if they can
 }
 
 // Enter opens and locks a directory, and completes the edits that an earlier
@@ -130,17 +133,6 @@ func (w *Workspace) Use(v config.Values) (err error) {
 	w.Tree.ReadUpTo(config.MaxFile.In(v))
 	return err
 }
-
-// LastRun returns the run that the workspace was last locked for; empty if there was
-// none, or if it is not the user's.
-func (w *Workspace) LastRun() string { return w.lock.LastRun }
-
-// SetRun records in the lock which run this process works on.
-func (w *Workspace) SetRun(run string) error { return w.lock.SetRun(run) }
-
-// Unbound returns why new runs cannot be bound to the user, so that resuming or undoing
-// them needs hone trust; nil if they can.
-func (w *Workspace) Unbound() error { return w.stateless }
 
 // Close unlocks the workspace.
 func (w *Workspace) Close() {

@@ -100,17 +100,11 @@ func (r Result) Error() error {
 		return nil
 	}
 	f := &Failure{Exit: r.Exit, last: r.Said[strings.LastIndexByte(r.Said, '\n')+1:]}
-	var about *string
-	for line := range strings.SplitSeq(r.Said, "\n") {
-		if why, ok := strings.CutPrefix(line, "hone: error: "); ok {
-			about, line = &f.Why, why
-		} else if hint, ok := strings.CutPrefix(line, "hone: hint: "); ok {
-			about, line = &f.Next, hint
-		} else if strings.HasPrefix(line, "hone: ") {
-			about = nil
-		}
-		if about != nil {
-			*about = strings.TrimPrefix(*about+"\n"+line, "\n")
+	for part := range strings.SplitSeq("\n"+r.Said, "\nhone: ") {
+		if why, ok := strings.CutPrefix(part, "error: "); ok {
+			f.Why = strings.TrimPrefix(f.Why+"\n"+why, "\n")
+		} else if hint, ok := strings.CutPrefix(part, "hint: "); ok {
+			f.Next = strings.TrimPrefix(f.Next+"\n"+hint, "\n")
 		}
 	}
 	return f

@@ -32,7 +32,7 @@ var rules = map[string]struct {
 	"duration": {"10m", durationProblem},
 	"file":     {"", unless(file, "%q is not the name of a file", "name a file, such as ./-; or use --json, which prints the same to standard output")},
 	"glob":     {"docs/**", globProblem},
-	"home":     {"~/.gemini/settings.json", homeProblem},
+	"home":     {"~/.gemini/settings.json", below("~/", "%q is not in the home directory", `write a path that begins with ~/, such as "~/.gemini/settings.json"`)},
 	"line":     {"", unless(printed, "%q is not one line of plain text", "remove what cannot be printed")},
 	"loopback": {"", loopbackProblem},
 	"model":    {"openai/gpt-5", unless(modelName, notModel, named)},
@@ -41,7 +41,7 @@ var rules = map[string]struct {
 	"number":   {"100", unless(number, "%q is not a number", `write a number, such as "100"`)},
 	"path":     {"/opt/data", unless(ownPath, "%q is not a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
 	"percent":  {"1%", unless(percent, "%q is not a percentage", `write a percentage below 100, such as "1%"`)},
-	"program":  {"./check.sh", programProblem},
+	"program":  {"./check.sh", below("", "%q is not the path of a file in the project", `write a path relative to the root of the git repository, such as "./check.sh", or null for none`)},
 	"priced":   {"openai/gpt-5", unless(wholeName, notModel, named)},                                                                         // another would be the price of none
 	"setting":  {"NO_COLOR=1", unless(setting, "it is not the name of a variable, = and a value", `write NAME=value, such as "NO_COLOR=1"`)}, // whose value may be secret
 	"url":      {"", urlProblem},
@@ -258,20 +258,15 @@ func urlProblem(s string) (problem, hint string) {
 	return "", ""
 }
 
-func homeProblem(s string) (problem, hint string) {
-	below, ok := strings.CutPrefix(s, "~/")
-	if below = path.Clean(below); !ok || below == "." || !filepath.IsLocal(filepath.FromSlash(below)) {
-		return fmt.Sprintf("%q is not in the home directory", s), `write a path that begins with ~/, such as "~/.gemini/settings.json"`
+// The path follows a prefix, and does not leave it.
+func below(prefix, problem, hint string) func(string) (string, string) {
+	return func(s string) (string, string) {
+		rest, ok := strings.CutPrefix(s, prefix)
+		if clean := path.Clean(rest); !ok || clean == "." || path.IsAbs(rest) || !filepath.IsLocal(filepath.FromSlash(clean)) {
+			return fmt.Sprintf(problem, s), hint
+		}
+		return "", ""
 	}
-	return "", ""
-}
-
-func programProblem(s string) (problem, hint string) {
-	const own = `write a path relative to the root of the git repository, such as "./check.sh", or null for none`
-	if clean := path.Clean(s); clean == "." || strings.HasSuffix(s, "/") || path.IsAbs(s) || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return fmt.Sprintf("%q is not the path of a file in the project", s), own
-	}
-	return "", ""
 }
 
 func globProblem(pattern string) (problem, hint string) {

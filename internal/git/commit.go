@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -71,10 +69,8 @@ type Committed struct {
 //
 // Commit builds the tree in a separate index, which then replaces the usual
 // one, whatever that contained. So an index.lock that a killed git left does
-// not matter. A lock of the branch does: Commit removes one older than a
-// minute, because git holds it only for an instant; a newer one is an error
-// whose hint names it. A kill at any moment leaves the old commit or the new
-// one. Only one Commit may run in a repository at a time.
+// not matter. A lock of the branch does: git's error names it. A kill at any
+// moment leaves the old commit or the new one. Only one Commit may run in a repository at a time.
 func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error) {
 	message, err := c.message()
 	if err != nil {
@@ -108,7 +104,9 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error)
 	if err != nil {
 		return made, err
 	}
-	if err := r.moveHead(ctx, id, last.id, c.Subject); err != nil {
+	// HEAD moves only if the last commit is still the same. A git killed here would leave its lock behind, and the call takes
+	// only an instant.
+	if _, err := r.runOwn(context.WithoutCancel(ctx), call{args: []string{"update-ref", "-m", "commit: " + c.Subject, "HEAD", id, last.id}}); err != nil {
 		return made, err
 	}
 	changed := tree != last.tree
@@ -200,42 +198,3 @@ func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, 
 	}
 	return tree, content.large, nil
 }
-
-// HEAD moves only if the last commit is still old.
-func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
-	// A git killed here would leave its lock behind, and the call takes only an
-	// instant.
-	ctx = context.WithoutCancel(ctx)
-	update := call{args: []string{"update-ref", "-m", "commit: " + subject, "HEAD", id, old}}
-	_, err := r.runOwn(ctx, update)
-	if err == nil {
-		return nil
-	}
-	locks := []string{"HEAD.lock", "reftable/tables.list.lock"}
-	ref, failed := r.runLine(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
-	if failed == nil && filepath.IsLocal(ref) && path.Clean(ref) == ref {
-		locks = append(locks, ref+".lock")
-	}
-	young, removed := "", false
-	for _, name := range locks {
-		file := filepath.Join(r.dotGit(), filepath.FromSlash(name))
-		info, failed := os.Lstat(file)
-		switch {
-		case failed != nil || !info.Mode().IsRegular():
-		case time.Since(info.ModTime()) < staleLockAge:
-			young = file
-		default:
-			removed = os.Remove(file) == nil || removed
-		}
-	}
-	if removed && young == "" {
-		_, err = r.runOwn(ctx, update)
-	}
-	if failure, ok := errors.AsType[*Error](err); ok && young != "" {
-		failure.Hint = "remove " + quote(young) + " if no git program is running"
-	}
-	return err
-}
-
-// staleLockAge is the age at which no process can still hold a branch's lock.
-const staleLockAge = time.Minute

@@ -314,30 +314,7 @@ func TestSparseIsRefused(t *testing.T) {
 	}
 }
 
-// A branch that another process moves at the same time is not overwritten.
-func TestMovedBranch(t *testing.T) {
-	g := isolatedGit(t)
-	dir := repository(t, "f", "1")
-	r := open(t, g, dir)
-	ctx := context.Background()
-	head, _, err := r.Head(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	git(t, dir, "commit", "-q", "--allow-empty", "-m", "theirs")
-	if err := r.moveHead(ctx, head, head, "s"); err == nil {
-		t.Error("the branch was moved back")
-	}
-	if err := r.moveHead(ctx, head, "", "s"); err == nil {
-		t.Error("the branch was taken for a new one")
-	}
-	if got := git(t, dir, "log", "-1", "--format=%s"); got != "theirs\n" {
-		t.Errorf("HEAD is %s", got)
-	}
-}
-
-// A lock of the index does not matter; one of the branch matters while it is
-// new.
+// A lock of the index does not matter; one of the branch is named.
 func TestLocks(t *testing.T) {
 	g := isolatedGit(t)
 	for _, name := range []string{"index.lock", "hone-index/index.lock", "HEAD.lock", "refs/heads/main.lock"} {
@@ -346,19 +323,14 @@ func TestLocks(t *testing.T) {
 			r := open(t, g, dir)
 			write(t, dir, ".git/"+name, "", "f", "2")
 			lock := filepath.Join(dir, ".git", filepath.FromSlash(name))
-			if strings.HasSuffix(name, "index.lock") {
-				commit(t, r, Commit{Subject: "s"})
-				checkClean(t, dir)
-				return
-			}
-			made, err := r.Commit(context.Background(), Commit{Subject: "s"})
-			failure, ok := errors.AsType[*Error](err)
-			if !ok || made.Made || !strings.Contains(failure.Hint, lock) {
-				t.Errorf("Commit() = %v, %v", made, err)
-			}
-			then := time.Now().Add(-2 * staleLockAge)
-			if err := os.Chtimes(lock, then, then); err != nil {
-				t.Fatal(err)
+			if !strings.HasSuffix(name, "index.lock") {
+				made, err := r.Commit(context.Background(), Commit{Subject: "s"})
+				if err == nil || made.Made || !strings.Contains(err.Error(), lock) {
+					t.Errorf("Commit() = %v, %v", made, err)
+				}
+				if err := os.Remove(lock); err != nil {
+					t.Fatal(err)
+				}
 			}
 			commit(t, r, Commit{Subject: "s"})
 			checkClean(t, dir)

@@ -152,8 +152,8 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if _, err := r.IgnoredFiles(ctx, "."); err != nil {
 		t.Error(err)
 	}
-	if list, err := r.Reflog(ctx, time.Time{}, time.Time{}); err != nil || len(list) != 2 {
-		t.Errorf("Moves() = %v, %v", list, err)
+	if list, err := r.Commits(ctx, Refs{}, time.Time{}, time.Now()); err != nil || len(list) != 2 {
+		t.Errorf("Commits() = %v, %v", list, err)
 	}
 	if marks := tr.newMarks(t); len(marks) > 0 {
 		t.Errorf("the repository ran: %v", marks)

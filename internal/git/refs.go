@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -93,25 +92,6 @@ func (r *Repo) Lost(ctx context.Context, was Refs) (lines []string, err error) {
 		lines = append(lines, fmt.Sprintf("git: HEAD is no longer on the branch %s; to go back: git switch %s", was.Branch, quote(was.Branch)))
 	}
 	return lines, err
-}
-
-// Held reports whether a commit was reachable from what the repository's names held. id is whole.
-func (r *Repo) Held(ctx context.Context, was Refs, id string) (bool, error) {
-	in := id + "\n"
-	for _, held := range was.IDs {
-		if held == id {
-			return true, nil
-		}
-		in += "^" + held + "\n"
-	}
-	if _, err := r.CommitID(ctx, id); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return false, err
-	}
-	out, err := r.runOwn(ctx, call{args: []string{"rev-list", "--max-count=1", "--ignore-missing", "--stdin"}, stdin: []byte(in)})
-	return err == nil && len(out) == 0, err
 }
 
 func (r *Repo) isAncestor(ctx context.Context, id, of string) (bool, error) {

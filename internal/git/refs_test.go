@@ -89,27 +89,3 @@ func TestUnknownRefs(t *testing.T) {
 		t.Fatalf("%v, %v", lines, err)
 	}
 }
-
-// A commit is held if a name held it or a later one, whatever the names hold now.
-func TestHeld(t *testing.T) {
-	g := isolatedGit(t)
-	dir := repository(t, "a", "1\n")
-	r := open(t, g, dir)
-	commit := func(subject string) string {
-		git(t, dir, "commit", "-q", "--allow-empty", "-m", subject)
-		return strings.TrimSpace(git(t, dir, "rev-parse", "HEAD"))
-	}
-	older, tip := commit("older"), commit("tip")
-	was, err := r.Refs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	was.IDs["refs/heads/gone"] = strings.Repeat("1", 40)
-	later := commit("later")
-	git(t, dir, "reset", "-q", "--hard", older)
-	for id, want := range map[string]bool{older: true, tip: true, later: false, strings.Repeat("0", 40): false, strings.Repeat("2", 40): false} {
-		if got, err := r.Held(t.Context(), was, id); got != want || err != nil {
-			t.Errorf("%s: %v, %v", id, got, err)
-		}
-	}
-}

@@ -182,11 +182,9 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) 
 	if err != nil {
 		return content{}, err
 	}
-	var last []record
-	if len(c.Exclude)+len(ignored)+len(f.large) > 0 || f.hasEmptyDir() { // otherwise no record matters
-		if last, err = r.commitRecords(ctx, head); err != nil {
-			return content{}, err
-		}
+	last, err := r.commitRecords(ctx, head)
+	if err != nil {
+		return content{}, err
 	}
 	for _, entry := range last { // tracked paths must be read
 		for i := len(entry.path); i > 0; i = strings.LastIndexByte(entry.path[:i], '/') {
@@ -194,15 +192,6 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) 
 		}
 	}
 	return f.content(last, ignored, excluded)
-}
-
-// The directory of a submodule that is not checked out is empty.
-func (f *workTree) hasEmptyDir() bool {
-	parents := map[string]bool{}
-	for _, path := range f.files {
-		addParents(parents, path)
-	}
-	return len(parents) < len(f.dirs)
 }
 
 func (f *workTree) content(last []record, ignored map[string]bool, excluded func(string) bool) (content, error) {

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,7 +23,7 @@ type Leftover struct {
 	// workspace's root. A directory ends with a slash.
 	Ignored []string
 	// Commits are lines such as "src: 1a2b3c4 subject": the repository, unless
-	// it is the workspace's own, and what its HEAD did.
+	// it is the workspace's own, and a commit of its HEAD.
 	Commits []string
 	// More means that there may be others, because there was too much to read
 	// or something could not be read.
@@ -40,9 +39,9 @@ type Refs = git.Refs
 // see a file that changed again later. Without a repository it returns only the
 // commits of nested ones.
 //
-// was is what the names of the repository held at the first time. Git records whole seconds:
-// in the first one, a step of HEAD to a commit that was there then is left out. Without was, and
-// in nested repositories, the line says that the step may be older.
+// was is what the names of the repository held at the first time: what it holds is older. Git
+// records whole seconds, so that without was, and in nested repositories, a commit of the first
+// second may be older too.
 //
 // Leftovers only reads, follows no symbolic link, and looks at a limited number
 // of files. With an error, it still returns what it has found.
@@ -154,38 +153,16 @@ func (s *leftoverSearch) onlyCommits(repo *git.Repo, _, at string) error {
 }
 
 func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
-	moves, err := repo.Reflog(s.ctx, s.since, s.until)
-	if err != nil {
-		return err
+	was, whose := git.Refs{}, at+": "
+	if at == "." {
+		was, whose = s.was, ""
 	}
-	whose := ""
-	if at != "." {
-		whose = at + ": "
+	commits, err := repo.Commits(s.ctx, was, s.since, s.until)
+	for _, c := range commits {
+		s.found.Commits = append(s.found.Commits, whose+c.ID[:7]+" "+c.Subject)
 	}
-	for _, m := range moves {
-		first, known := m.When.Unix() == s.since.Unix(), at == "." && s.was.IDs != nil
-		if first && known {
-			held, err := repo.Held(s.ctx, s.was, m.ID)
-			if err != nil {
-				return err
-			}
-			if held {
-				continue
-			}
-		}
-		what := m.Action + ": " + m.Subject
-		switch {
-		case m.Action == "commit" || m.Action == "commit (initial)" || m.Action == "":
-			what = cmp.Or(m.Subject, "without a subject")
-		}
-		text := whose + m.ID[:7] + " " + what
-		if first && !known {
-			text += " (perhaps made just before the run)"
-		}
-		s.found.Commits = append(s.found.Commits, text)
-	}
-	s.found.More = s.found.More || len(moves) == git.MaxReflog
-	return nil
+	s.found.More = s.found.More || len(commits) == git.MaxCommits
+	return err
 }
 
 func (s *leftoverSearch) addIgnored(repo *git.Repo, below, at string) error {

@@ -1,7 +1,6 @@
 package reply
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,7 +37,11 @@ func ReadCall(call model.Call, offered []model.Spec) Call {
 		c.Problem = fmt.Sprintf("the arguments have the key %q twice", Shorten(key, MaxName))
 	}
 	if !slices.Contains(names, call.Name) {
-		c.Problem = fmt.Sprintf("there is no tool %q; %s", Shorten(call.Name, MaxName), cmp.Or(callHint(call.Name, offered), "there are: "+strings.Join(names, ", ")))
+		hint := "there are: " + strings.Join(names, ", ")
+		if at := slices.IndexFunc(names, func(name string) bool { return isSynonym(call.Name, name) }); at >= 0 {
+			hint = "use " + names[at] // the model has its schema
+		}
+		c.Problem = fmt.Sprintf("there is no tool %q; %s", Shorten(call.Name, MaxName), hint)
 	}
 	return c
 }
@@ -130,42 +133,6 @@ func synonyms() map[string]string {
 		"grep":  "search|search_files|search_file_content|ripgrep|rg|grep_search|find_in_files|codebase_search|search_code",
 		"glob":  "ls|list|list_dir|list_directory|list_files|find|find_files|file_search|find_path|tree",
 	}
-}
-
-// callHint returns how to call the offered tool that does what a tool of the name does
-// in other programs; empty if none does.
-func callHint(name string, offered []model.Spec) string {
-	for _, one := range offered {
-		if isSynonym(name, one.Name) {
-			return "use " + one.Name + " " + shape(one.Schema)
-		}
-	}
-	return ""
-}
-
-// shape returns a schema's required members as JSON would show them, such as
-// {"path": …, "edits": [{"oldText": …, "newText": …}]}.
-func shape(schema json.RawMessage) string {
-	var s struct {
-		Type       string
-		Required   []string
-		Properties map[string]json.RawMessage
-		Items      json.RawMessage
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return "…"
-	}
-	switch s.Type {
-	case "object":
-		var members []string
-		for _, name := range s.Required {
-			members = append(members, fmt.Sprintf("%q: %s", name, shape(s.Properties[name])))
-		}
-		return "{" + strings.Join(members, ", ") + "}"
-	case "array":
-		return "[" + shape(s.Items) + "]"
-	}
-	return "…"
 }
 
 var (

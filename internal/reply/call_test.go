@@ -1,7 +1,7 @@
 package reply
 
 import (
-	"encoding/json"
+	"strings"
 	"testing"
 
 	"hone/model"
@@ -20,18 +20,13 @@ func TestName(t *testing.T) {
 }
 
 func TestHint(t *testing.T) {
-	edit := model.Spec{Name: "edit", Schema: json.RawMessage(`{"type":"object","required":["path","edits"],"properties":{"path":{"type":"string"},
-		"edits":{"type":"array","items":{"type":"object","required":["oldText","newText"],"properties":{}}}}}`)}
 	for name, want := range map[string]string{
-		"str_replace":           `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
-		"functions.apply_patch": `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
-		"str_replace:0":         `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
-		"Patch<|channel|>json":  `use edit {"path": …, "edits": [{"oldText": …, "newText": …}]}`,
-		"read_file":             "",
-		"nothing":               "",
+		"str_replace": "use edit", "functions.apply_patch": "use edit", "str_replace:0": "use edit", "Patch<|channel|>json": "use edit",
+		"read_file": "there are: edit", "nothing": "there are: edit",
 	} {
-		if got := callHint(name, []model.Spec{edit}); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
+		got := ReadCall(model.Call{Name: name, Args: "{}"}, []model.Spec{{Name: "edit"}})
+		if !strings.HasSuffix(got.Problem, "; "+want) {
+			t.Errorf("%q: %q, want %q", name, got.Problem, want)
 		}
 	}
 }

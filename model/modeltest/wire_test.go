@@ -1,11 +1,9 @@
 package modeltest_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -26,7 +24,7 @@ import (
 func TestProviderOfItsOwnProtocol(t *testing.T) {
 	modeltest.Conformance(t, modeltest.Provider{
 		New: func(url, key string, timeouts model.Timeouts) model.Model {
-			return asker{url + "/ask", key, timeouts}
+			return newAsker(url, key, timeouts)
 		},
 		Wire: askWire{},
 		Lacks: map[string]string{
@@ -44,7 +42,7 @@ func TestProviderOfItsOwnProtocol(t *testing.T) {
 // An unknown path tells the author of a provider what to do.
 func TestUnknownPath(t *testing.T) {
 	s := modeltest.NewServer(t, modeltest.Turn{Text: "Paris"})
-	m := asker{s.URL + "/ask", "", model.Timeouts{}}
+	m := newAsker(s.URL, "", model.Timeouts{})
 	_, err := m.Generate(t.Context(), model.Request{})
 	if err == nil || !strings.Contains(err.Error(), "no built-in wire has the path /ask; for a protocol of your own, set Wire in modeltest.Provider") {
 		t.Errorf("Generate = %v, want how to test another protocol", err)
@@ -74,9 +72,14 @@ func (w askWire) Body(t modeltest.Turn) []byte {
 }
 
 // asker is the provider.
-type asker struct {
-	url, key string
-	timeouts model.Timeouts
+type asker struct{ model.Endpoint }
+
+func newAsker(url, key string, timeouts model.Timeouts) asker {
+	header := http.Header{}
+	if key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
+	return asker{model.Endpoint{Name: "asker", BaseURL: url, KeyVariable: "ASK_KEY", Timeouts: timeouts, Header: header}}
 }
 
 type askRequest struct {
@@ -97,32 +100,6 @@ type askReply struct {
 }
 
 func (a asker) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	x := model.NewExchange(ctx, a.timeouts)
-	defer x.Close()
-	var reply askReply
-	if err := a.ask(x, req, &reply); err != nil {
-		err = x.Fault(err)
-		if e := (*model.Error)(nil); errors.As(err, &e) && e.Kind == model.Auth {
-			e.Hint = "set ASK_KEY"
-		}
-		return model.Reply{}, err
-	}
-	r := model.Reply{Finish: reply.End, Detail: string(reply.End), Raw: x.Raw()}
-	if reply.Text != "" {
-		r.Parts = []model.Part{{Text: reply.Text}}
-		if req.Stream != nil {
-			req.Stream(reply.Text)
-		}
-	}
-	counts := model.ReadCounts(reply.Used)
-	r.Usage = counts.Usage(model.Usage{
-		Input: counts.Required("in"), CacheRead: counts.Optional("cached"),
-		Output: counts.Required("out"), Reasoning: counts.Optional("hidden"),
-	}, r.Size())
-	return r, nil
-}
-
-func (a asker) ask(x *model.Exchange, req model.Request, reply *askReply) error {
 	sent := askRequest{System: req.System, Limit: req.MaxOutput}
 	for _, m := range req.Messages {
 		var text strings.Builder
@@ -131,25 +108,43 @@ func (a asker) ask(x *model.Exchange, req model.Request, reply *askReply) error 
 		}
 		sent.Turns = append(sent.Turns, askTurn{m.Role, text.String()})
 	}
-	body, err := json.Marshal(sent)
-	if err != nil {
-		return err
+	return a.Endpoint.Generate(ctx, req, "ask", sent, &askReader{onText: req.Stream})
+}
+
+// askReader reads a response.
+type askReader struct {
+	onText func(string)
+	reply  askReply
+}
+
+func (r *askReader) Add(data []byte) (settled bool, err error) {
+	if err := json.Unmarshal(data, &r.reply); err != nil {
+		return false, err
 	}
-	post, err := http.NewRequestWithContext(x.Context(), http.MethodPost, a.url, bytes.NewReader(body))
-	if err != nil {
-		return err
+	if r.onText != nil && r.reply.Text != "" {
+		r.onText(r.reply.Text)
 	}
-	post.Header.Set("Authorization", "Bearer "+a.key)
-	res, err := x.Client().Do(post)
-	if err != nil {
-		return err
+	return true, io.EOF
+}
+
+func (r *askReader) Usage() *model.Usage { return r.used(0) }
+
+func (r *askReader) Reply(bool) (model.Reply, error) {
+	if r.reply.End == "" {
+		return model.Reply{}, &model.Error{Kind: model.Cut, Message: "the response has no end"}
 	}
-	defer res.Body.Close()
-	if body, err = io.ReadAll(res.Body); err != nil {
-		return err
+	reply := model.Reply{Finish: r.reply.End, Detail: string(r.reply.End)}
+	if r.reply.Text != "" {
+		reply.Parts = []model.Part{{Text: r.reply.Text}}
 	}
-	if res.StatusCode >= 300 {
-		return errors.New(res.Status)
-	}
-	return json.Unmarshal(body, reply)
+	reply.Usage = r.used(reply.Size())
+	return reply, nil
+}
+
+func (r *askReader) used(size int64) *model.Usage {
+	c := model.ReadCounts(r.reply.Used)
+	return c.Usage(model.Usage{
+		Input: c.Required("in"), CacheRead: c.Optional("cached"),
+		Output: c.Required("out"), Reasoning: c.Optional("hidden"),
+	}, size)
 }

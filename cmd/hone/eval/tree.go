@@ -129,7 +129,7 @@ func (s *Suite) runBase(ctx context.Context, c Case) (b Base, err error) {
 			return err
 		}
 		defer tree.Close()
-		return history.WriteTree(ctx, tree, m, home, nil)
+		return history.WriteTree(ctx, tree, m, home)
 	}
 	return b, nil
 }

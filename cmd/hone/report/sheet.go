@@ -51,9 +51,8 @@ func (a Account) Lines(rounds []story.Round, c render.Colours, columns, rows int
 	rest = append(rest, a.commands(rounds, columns)...)
 
 	var shown [][]string
-	layout := screen.LayoutOf(rounds, columns)
 	for _, r := range rounds {
-		shown = append(shown, screen.RoundLines(r, c, layout))
+		shown = append(shown, screen.RoundLines(r, c, columns, rounds[len(rounds)-1].Number))
 	}
 	if rows > 0 && len(shown) > 0 {
 		most := max(leastRounds, (rows-len(lines)-len(rest)-3)/len(shown[0]))

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,39 +10,7 @@ import (
 	"hone/story"
 )
 
-// Layout is the room for the lines of rounds.
-type Layout struct {
-	Columns int // of the terminal; 0 means that lines are not cut
-	// Last is the largest number of a round; Files and Verdict are the columns of these.
-	Last, Files, Verdict int
-	// Whole gives a verdict that does not fit a line of its own; else it is cut.
-	Whole bool
-}
-
-// LayoutFor returns the layout of rounds whose number is at most last, on a terminal
-// with so many columns, before it is known what they will say.
-func LayoutFor(columns, last int) Layout {
-	columns = min(columns, widestLine)
-	return Layout{Columns: columns, Last: last, Files: (columns - 1) / 4, Verdict: columns, Whole: true}
-}
-
-// LayoutOf returns the layout of all these rounds.
-func LayoutOf(all []story.Round, columns int) Layout {
-	l := Layout{Columns: columns}
-	most, widest := 40, pipedVerdict
-	if columns > 0 {
-		most, widest = columns/3, 60
-	}
-	for _, r := range all {
-		l.Last = max(l.Last, r.Number)
-		l.Files = max(l.Files, min(most, render.Width(r.FilesText(most))))
-		l.Verdict = max(l.Verdict, min(widest, render.Width(render.Line(r.Verdict))))
-	}
-	return l
-}
-
-// A round fits one line from a width of wideColumns. The lines of a run that is not over
-// are no wider than widestLine.
+// A round fits one line from a width of wideColumns. No line is wider than widestLine.
 const (
 	wideColumns = 64
 	widestLine  = 120
@@ -54,28 +23,24 @@ const (
 	pipedVerdict   = 100
 )
 
-// RoundLines returns a round as one line, or as two: on a narrow terminal the verdict has a
-// line of its own, and so has one that is not to be cut.
-func RoundLines(r story.Round, c render.Colours, l Layout) []string {
-	name := render.Pad(r.Name(), len(story.Round{Number: l.Last}.Name()))
+// RoundLines returns a round as one line for a terminal with so many columns, or as two: on a narrow
+// terminal the verdict has a line of its own, and so has one that does not fit. 0 columns mean
+// that there is no terminal: it is one line. last is the largest number of a round.
+func RoundLines(r story.Round, c render.Colours, columns, last int) []string {
+	piped := columns == 0
+	columns = min(cmp.Or(columns, widestLine), widestLine)
+	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), render.Pad(r.Name(), len(story.Round{Number: last}.Name())))
 	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
-	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
-	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
-	rest := pipedVerdict
-	if l.Columns > 0 {
-		rest = l.Columns - 1 - fixed
-		if l.Files > 0 {
-			rest -= l.Files + len("  ")
-		}
-		if l.Columns < wideColumns || l.Whole && render.Width(cut(r.Verdict, longestVerdict)) > rest {
-			files := l.Columns - fixed
-			return []string{head + render.Pad(r.FilesText(files), files) + " " + figures, "    " + cut(r.Verdict, l.Columns-5)}
-		}
+	room, files := columns-render.Width(head)-len("  ")-len("12.3s 12.3k"), (columns-1)/4
+	rest := room - 1 - files - len("  ")
+	verdict := cut(r.Verdict, rest)
+	switch {
+	case piped:
+		verdict = cut(r.Verdict, pipedVerdict)
+	case columns < wideColumns || render.Width(cut(r.Verdict, longestVerdict)) > rest:
+		return []string{head + render.Pad(r.FilesText(room), room) + " " + figures, "    " + cut(r.Verdict, columns-5)}
 	}
-	if l.Files > 0 {
-		head += render.Pad(r.FilesText(l.Files), l.Files) + "  "
-	}
-	return []string{head + render.Pad(cut(r.Verdict, rest), min(rest, l.Verdict)) + "  " + figures}
+	return []string{head + render.Pad(r.FilesText(files), files) + "  " + render.Pad(verdict, rest) + "  " + figures}
 }
 
 func cut(text string, columns int) string {

@@ -120,7 +120,7 @@ func (s *Screen) showRound(r story.Round) {
 		r.Verdict = check.Tally(blocking)
 		named = FindingLines(blocking, columns-len("    "), "hone show"+s.o.At)
 	}
-	for _, line := range RoundLines(r, s.o.Colour, LayoutFor(columns, max(s.o.Rounds, r.Number))) {
+	for _, line := range RoundLines(r, s.o.Colour, columns, max(s.o.Rounds, r.Number)) {
 		s.text.WriteString(line + "\n")
 	}
 	for _, line := range named {
