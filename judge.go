@@ -28,6 +28,11 @@ import (
 
 func (r *Run) isJudge(path string) bool { return r.protects(path) || r.judges.Has(path) }
 
+// Judges reports whether all of a file is part of the check. Before the first round no file is.
+func (r *Run) Judges(path string) bool {
+	return r.protected.Has(path) || r.judges.Has(path) && judge.Whole(path)
+}
+
 // A file counts under each name that a link of the found tree gives it.
 func (r *Run) protects(path string) bool {
 	return r.protected.Has(path) || r.found == nil && treepath.Match(r.Trust.Protect, path)

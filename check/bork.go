@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,60 +35,48 @@ type BorkConfig struct {
 // executable, missing, killed, timed out) means that it failed to run: one
 // Broken finding, never success (ruling B9). Of output that can be read in part, what can be
 // read are its findings, and the rest is another one, as text (ruling B16). If the machine is
-// short of what a start needs, or of room for the output, that is an error.
+// short of what a start needs, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
 	c.Timeout = cmp.Or(c.Timeout, time.Hour)
-	return func(ctx context.Context) (found []Finding, err error) {
+	return func(ctx context.Context) ([]Finding, error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
 			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
-		out := spool{max: maxFindings}
-		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, unstarted, err := c.run(ctx, r, "correctness checker", sandbox.Command{
-			Argv: []string{filepath.Join(c.Dir, name)}, Stdin: c.Stdin, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched,
+			Argv: []string{filepath.Join(c.Dir, name)}, Stdin: c.Stdin, MaxOutput: maxFindings, LiveErr: watched,
 		}, watched)
 		switch {
 		case err != nil:
 			return nil, err
 		case unstarted != nil:
 			return c.failedToRun(unstarted.Error(), "", nil), nil
-		case out.err != nil:
-			return nil, fmt.Errorf("correctness checker: %w", out.err)
 		}
-		return c.findings(result, &out), nil
+		return c.findings(result), nil
 	}
 }
 
-const (
-	maxFindings = 128 << 20 // the bytes of standard output: a checker whose findings do not fit failed to run
-	maxStderr   = 8 << 20   // the bytes of standard error that are kept
-)
+// maxFindings is how many bytes a checker may print: one whose findings do not fit failed to run.
+const maxFindings = 32 << 20
 
-func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
+func (c BorkConfig) findings(r sandbox.Result) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
-		return c.failedToRun(c.outcome(r), c.printed(out, 0), r.Stderr)
+		return c.failedToRun(c.outcome(r), c.printed(r.Stdout), r.Stderr)
 	}
-	if out.lost > 0 {
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), "", r.Stderr)
+	if len(r.Stdout) >= maxFindings && r.Discarded > 0 {
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), "", r.Stderr)
 	}
-	stdout, err := out.reader()
-	if err != nil {
-		return c.failedToRun("its output could not be stored: "+err.Error(), "", r.Stderr)
-	}
-	read, err := parseBork(stdout, c.Redact)
+	read, err := parseBork(r.Stdout, c.Redact)
 	findings := read.found.findings()
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
 		why, rest := err.Error(), ""
-		if before := (lineCounter{}); read.fault >= 0 {
-			stdout, _ = out.reader()
-			_, _ = io.CopyN(&before, stdout, read.fault)
-			why = fmt.Sprintf("line %d: %v", 1+before.lines, err)
+		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.Stdout, new(json.RawMessage))); ok && at.Offset < int64(len(r.Stdout)) {
+			why = fmt.Sprintf("line %d: %v", 1+bytes.Count(r.Stdout[:at.Offset], []byte("\n")), err)
 		}
 		if read.good > 0 {
-			rest = c.printed(out, read.good)
+			rest = c.printed(r.Stdout[read.good:])
 		}
 		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %s", r.Exit, why), rest, r.Stderr)...)
 	case r.Exit == 1 && len(findings) == 0:
@@ -96,23 +85,8 @@ func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	return findings
 }
 
-type lineCounter struct{ lines int }
-
-func (c *lineCounter) Write(p []byte) (int, error) {
-	c.lines += bytes.Count(p, []byte("\n"))
-	return len(p), nil
-}
-
-func (c BorkConfig) printed(out *spool, from int64) string {
-	r, err := out.reader()
-	if err == nil {
-		_, err = io.CopyN(io.Discard, r, from)
-	}
-	if err != nil {
-		return ""
-	}
-	b, _ := io.ReadAll(io.LimitReader(r, maxRead))
-	return excerpt.Middle(applyRedact(c.Redact, excerpt.Output(b)), MaxText/2)
+func (c BorkConfig) printed(out []byte) string {
+	return excerpt.Middle(applyRedact(c.Redact, excerpt.Output(out[:min(len(out), maxRead)])), MaxText/2)
 }
 
 func (c BorkConfig) failedToRun(why, stdout string, stderr []byte) []Finding {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,22 +17,24 @@ import (
 // distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
-// borkDecoder decodes the output of a correctness checker while it reads it.
+// borkDecoder decodes the output of a correctness checker.
 type borkDecoder struct {
 	*json.Decoder
 	redact func(string) string
 	found  bounded
-	raw    json.RawMessage // the last item
-	good   int64           // the offset after the last finding, or after the start of the object; 0 if there is none
-	fault  int64           // the offset of what is not JSON; -1 if all is
+	good   int64 // the offset after the last finding, or after the start of the object; 0 if there is none
 }
 
 // Unknown keys are ignored. One of the two lists may be missing and counts as empty; if both are missing, the output is
 // something else. The findings are bounded ([Bound]). After an error they are those before it, in the first good bytes of the
 // output.
-func parseBork(out io.Reader, redact func(string) string) (*borkDecoder, error) {
-	d := &borkDecoder{Decoder: json.NewDecoder(out), redact: redact, fault: -1}
-	return d, d.output()
+func parseBork(out []byte, redact func(string) string) (*borkDecoder, error) {
+	d := &borkDecoder{Decoder: json.NewDecoder(bytes.NewReader(out)), redact: redact}
+	err := d.output()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends before the object does")
+	}
+	return d, err
 }
 
 func (d *borkDecoder) output() error {
@@ -39,7 +42,7 @@ func (d *borkDecoder) output() error {
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case err != nil:
-		return d.failure(err)
+		return err
 	case start == nil:
 		return errors.New("it is null, not an object")
 	case start != json.Delim('{'):
@@ -57,13 +60,12 @@ func (d *borkDecoder) output() error {
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return d.failure(err)
+		return err
 	}
 	if lists == 0 {
 		return errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		d.fault = d.InputOffset()
 		return errors.New("there is more text after the object")
 	}
 	return nil
@@ -72,22 +74,21 @@ func (d *borkDecoder) output() error {
 func (d *borkDecoder) member() (isList bool, err error) {
 	key, err := d.Token()
 	if err != nil {
-		return false, d.failure(err)
+		return false, err
 	}
 	if key != "per_file_findings" && key != "overall_findings" {
-		_, err := d.item()
-		return false, err
+		return false, d.Decode(new(json.RawMessage))
 	}
 	start, err := d.Token()
 	if err != nil {
-		return true, d.failure(err)
+		return true, err
 	}
 	if start != json.Delim('[') {
 		return true, fmt.Errorf("%q is not a list", key)
 	}
 	for i := 0; d.More(); i++ {
-		item, err := d.item()
-		if err != nil {
+		var item json.RawMessage
+		if err := d.Decode(&item); err != nil {
 			return true, err
 		}
 		f, err := parseFinding(item, key == "per_file_findings", d.redact)
@@ -98,32 +99,7 @@ func (d *borkDecoder) member() (isList bool, err error) {
 		d.good = d.InputOffset()
 	}
 	_, err = d.Token()
-	return true, d.failure(err)
-}
-
-// It is valid until the next one is decoded.
-func (d *borkDecoder) item() (json.RawMessage, error) {
-	err := d.Decode(&d.raw)
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		// The offset in err counts only what was decoded this way before.
-		rest, _ := io.ReadAll(d.Buffered())
-		d.fault = d.InputOffset()
-		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, &d.raw)); ok {
-			d.fault += at.Offset
-		}
-		return nil, err
-	}
-	return d.raw, d.failure(err)
-}
-
-func (d *borkDecoder) failure(err error) error {
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		d.fault = d.InputOffset()
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends before the object does")
-	}
-	return err
+	return true, err
 }
 
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {

@@ -13,9 +13,6 @@ const spoolMemory = 1 << 20
 // spool stores a stream, in memory while it is small, then in a temporary file.
 // reader reports an error of storing.
 type spool struct {
-	max    int64 // bytes that are stored; 0 means no limit
-	lost   int64 // bytes beyond max
-	stored int64
 	memory bytes.Buffer
 	file   *os.File // nil while all is in memory
 	named  bool     // the system removes no open file
@@ -23,34 +20,19 @@ type spool struct {
 }
 
 func (s *spool) Write(p []byte) (int, error) {
-	n := len(p)
-	if s.max > 0 && int64(n) > s.max-s.stored {
-		p = p[:s.max-s.stored]
-	}
-	s.stored += int64(len(p))
-	s.lost += int64(n - len(p))
-	s.store(p)
-	return n, nil
-}
-
-func (s *spool) store(p []byte) {
-	if s.err != nil {
-		return
-	}
 	if s.file == nil && s.memory.Len()+len(p) <= spoolMemory {
-		s.memory.Write(p)
-		return
+		return s.memory.Write(p)
 	}
-	if s.file == nil {
-		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err != nil {
-			return
+	if s.err == nil && s.file == nil {
+		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err == nil {
+			s.named = os.Remove(s.file.Name()) != nil // a file without a name does not outlive the process
+			_, s.err = s.memory.WriteTo(s.file)
 		}
-		s.named = os.Remove(s.file.Name()) != nil // a file without a name does not outlive the process
-		_, s.err = s.memory.WriteTo(s.file)
 	}
 	if s.err == nil {
 		_, s.err = s.file.Write(p)
 	}
+	return len(p), nil
 }
 
 func (s *spool) reader() (io.Reader, error) {

@@ -56,7 +56,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 			judges, err := s.run.ChangedJudges()
 			return func(r sandbox.Result) tool.Verdict {
 				found, old, failed := s.run.New(read(r))
-				v, sure := verdict(found), errors.Join(err, failed) == nil
+				v, sure := verdict(found, r), errors.Join(err, failed) == nil
 				v.Passed = v.Passed && sure && len(judges) == 0
 				if v.Text == passes && old > 0 {
 					v.Text = "nothing is new, so the check counts as passed; " + render.Count(old, "finding") + " from before the run do not count"
@@ -78,7 +78,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 const passes = "the check passes"
 
 // It uses the words of the prompt (ruling S12). The output may say more if no reader understood it.
-func verdict(found []check.Finding) tool.Verdict {
+func verdict(found []check.Finding, r sandbox.Result) tool.Verdict {
 	blocking := check.BlockingOf(found)
 	switch {
 	case len(blocking) == 0:
@@ -86,7 +86,11 @@ func verdict(found []check.Finding) tool.Verdict {
 	case !slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.ID != "" }):
 		return tool.Verdict{Text: "the check fails"}
 	}
-	return tool.Verdict{Text: "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n"), All: true}
+	reports := "the check reports "
+	if r.Discarded > 0 || r.TimedOut {
+		reports += "at least "
+	}
+	return tool.Verdict{Text: reports + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n"), All: true}
 }
 
 // treeKey is the part of a Toolset that its tree depends on.

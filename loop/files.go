@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -22,21 +23,64 @@ const (
 )
 
 // FilesText lists the files of a tree but for those that git ignores and the loop's own, so that a model need not ask for
-// them: all of them, or those that are the least deep. It is empty if there are none. own may be nil.
-func FilesText(tree workspace.Manifest, guard *secret.Guard, own func(path string) bool) string {
+// them: all of them, or those that are the least deep; and in a line those that judge its work. It is empty if there are none.
+// own and judges may be nil.
+func FilesText(tree workspace.Manifest, guard *secret.Guard, own, judges func(path string) bool) string {
 	files := slices.DeleteFunc(slices.Clone(tree), func(f workspace.Entry) bool { return f.Ignored || own != nil && own(f.Path) })
 	if len(files) == 0 {
 		return ""
 	}
+	part := ""
+	if judges != nil {
+		part = guard.Redact(partOfCheck(files, judges))
+	}
 	text, listed := namesOf(files, guard)
 	if listed == len(files) {
-		return "Files:\n" + text
+		return "Files:\n" + text + part
 	}
 	slices.SortStableFunc(files, func(a, b workspace.Entry) int {
 		return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
 	})
 	text, listed = namesOf(files, guard)
-	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text)
+	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text+part)
+}
+
+// likeTest matches the names of tests, which are told as a pattern.
+var likeTest = lazyregexp.New(`^(?:(test_).+(\.\w+)|.+([_.-](?:test|spec)\.\w+))$`)
+
+// maxParts is how many names and patterns of files that are part of the check are told.
+const maxParts = 12
+
+func partOfCheck(files workspace.Manifest, judges func(path string) bool) string {
+	others := map[string]bool{} // directories that have files that are not
+	for _, f := range files {
+		for dir := path.Dir(f.Path); !judges(f.Path) && dir != "."; dir = path.Dir(dir) {
+			others[dir] = true
+		}
+	}
+	var parts []string
+	for _, f := range files {
+		if !judges(f.Path) {
+			continue
+		}
+		part := render.Line(f.Path)
+		if m := likeTest.FindStringSubmatch(path.Base(f.Path)); m != nil {
+			part = m[1] + "*" + m[2] + m[3]
+		}
+		for dir := path.Dir(f.Path); dir != "." && !others[dir]; dir = path.Dir(dir) {
+			part = render.Line(dir) + "/"
+		}
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if len(parts) > maxParts {
+		parts = append(parts[:maxParts], "…")
+	}
+	return "Part of the check, which must also pass with these as they were: " + strings.Join(parts, ", ") + "\n"
 }
 
 func namesOf(files workspace.Manifest, guard *secret.Guard) (text string, listed int) {
@@ -77,7 +121,7 @@ func namesOf(files workspace.Manifest, guard *secret.Guard) (text string, listed
 func Look(ctx context.Context, r *hone.Run, guard *secret.Guard) (string, error) {
 	return hone.Step(ctx, r, "look", nil, func(ctx context.Context) (string, error) {
 		tree, err := r.Manifest(ctx)
-		return fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(guard.Redact(r.Tree.Dir())), FilesText(tree, guard, r.Own)), err
+		return fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(guard.Redact(r.Tree.Dir())), FilesText(tree, guard, r.Own, r.Judges)), err
 	})
 }
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ const (
 )
 
 // linesOfCause is how many findings of one cause are told in a line, after the one that is told whole.
-const linesOfCause = 4
+const linesOfCause = 8
 
 // cause is what several findings of a file have in common: they say the same but for names, numbers and quoted texts.
 type cause struct {
@@ -41,7 +42,7 @@ type cause struct {
 // check command.
 func ForModel(findings []check.Finding) []string {
 	var (
-		entries [][]check.Finding // of one cause each
+		entries []entry // of one cause each
 		known   = map[cause]int{}
 		rest    []check.Finding
 	)
@@ -54,12 +55,12 @@ func ForModel(findings []check.Finding) []string {
 			continue
 		case !isRead(f):
 		case is:
-			entries[at] = append(entries[at], f)
+			entries[at] = entries[at].with(f)
 			continue
 		default:
 			known[c] = len(entries)
 		}
-		entries = append(entries, []check.Finding{f})
+		entries = append(entries, entry{tell(f)})
 	}
 	share, lines := maxWhole, 0
 	if sizeOf(entries, share) > maxTold {
@@ -74,16 +75,18 @@ func ForModel(findings []check.Finding) []string {
 	var texts []string
 	left := maxTold
 	for _, e := range entries {
-		text := wholeText(e[0], share)
-		if !isRead(e[0]) {
+		text := wholeText(e[0].Finding, share)
+		if !isRead(e[0].Finding) {
 			texts = append(texts, text)
 			continue
 		}
 		if more := strings.Count(strings.TrimSpace(e[0].Text), "\n"); more > 0 && len(text) > max(left-lines, 2*maxShort) {
-			text = fmt.Sprintf("%s (and %s)", lineOf(e[0]), render.Count(more, "more line"))
+			text = fmt.Sprintf("%s (and %s)", lineOf(e[0].Finding), render.Count(more, "more line"))
 		}
-		if text += others(e); len(text) > left {
-			rest = append(rest, e...)
+		if text = e.told(text); len(text) > left {
+			for _, t := range e {
+				rest = append(rest, check.Finding{File: t.File, More: t.times})
+			}
 			continue
 		}
 		left -= len(text)
@@ -93,17 +96,20 @@ func ForModel(findings []check.Finding) []string {
 		return texts
 	}
 	var files []string
+	count := map[string]int{}
 	for _, f := range rest {
-		if f.File != "" && !slices.Contains(files, f.File) {
-			files = append(files, render.Line(f.File))
+		if f.File != "" && count[f.File] == 0 {
+			files = append(files, f.File)
 		}
-	}
-	if len(files) > maxNamed {
-		files = append(files[:maxNamed], "and other files")
+		count[f.File] += max(1, f.More)
 	}
 	text := "… and " + render.Count(check.Count(rest), "more finding")
-	if len(files) > 0 {
-		text += ", in " + strings.Join(files, ", ")
+	for i, file := range files {
+		if i == maxNamed {
+			text += ", and in other files"
+			break
+		}
+		text += fmt.Sprintf("%s%d in %s", map[bool]string{true: ": ", false: ", "}[i == 0], count[file], render.Line(file))
 	}
 	return append(texts, text)
 }
@@ -116,10 +122,10 @@ func wholeText(f check.Finding, share int) string {
 	return excerpt.Middle(shortRuns(text), share)
 }
 
-func sizeOf(entries [][]check.Finding, share int) (size int) {
+func sizeOf(entries []entry, share int) (size int) {
 	for _, e := range entries {
-		if isRead(e[0]) {
-			size += len(wholeText(e[0], share)) + len(others(e))
+		if isRead(e[0].Finding) {
+			size += len(e.told(wholeText(e[0].Finding, share)))
 		}
 	}
 	return size
@@ -145,13 +151,17 @@ func ProofNote(findings []check.Finding) (note string, others []check.Finding) {
 
 var (
 	sameFinding = lazyregexp.New(` #\d+$`)
-	anyValue    = lazyregexp.New("\"[^\"]*\"|'[^']*'|`[^`]*`|[\\w.+-]*\\d[\\w.+-]*")
+	anyValue    = lazyregexp.New("(?:(?:\"[^\"]*\"|'[^']*'|`[^`]*`|[\\w.+~^<>=|-]*\\d[\\w.+|-]*) ?)+")
+	gotAndWant  = lazyregexp.New(`: (got .{6,}, want .*\d.*)$`)
 )
 
 // said is the first line without the name of the test, which is at the end of the ID, and without values.
 func said(f check.Finding) string {
 	head, _, _ := strings.Cut(f.Text, "\n")
 	name := sameFinding.ReplaceAllString(f.ID, "")
+	if strings.HasSuffix(name, head) { // it is only a name
+		head = head[strings.LastIndex(head, " > ")+1:]
+	}
 	for at := 0; ; {
 		next := strings.Index(head[at:], ": ")
 		if next < 0 {
@@ -202,50 +212,134 @@ func owner(f check.Finding) (at, function, place string) {
 	return at, function, place
 }
 
-// others tells the findings of a cause after the first one, of leaked memory with its owner.
-func others(e []check.Finding) string {
-	text, shown, left := "", []string{lineOf(e[0])}, 0
-	var lines []string // where those are that are left
-	for _, f := range e[1:] {
-		line, at := lineOf(f), strconv.Itoa(f.Line)
-		if frame, _, place := owner(f); frame != "" {
-			line, at = line+" "+frame, place
+// entry has what is told of the findings of one cause.
+type entry []telling
+
+// telling is a finding, and how often it was found: with the same line, or with the same values by other assertions of
+// one test.
+type telling struct {
+	check.Finding
+	line  string
+	times int
+	lines []string // others than its own
+}
+
+func tell(f check.Finding) telling {
+	line := lineOf(f)
+	if frame, _, _ := owner(f); frame != "" {
+		line += " " + frame
+	}
+	return telling{f, line, 1, nil}
+}
+
+func (e entry) with(f check.Finding) entry {
+	now := tell(f)
+	for i, t := range e {
+		other := t.Line != f.Line
+		if t.line != now.line && !(other && values(f) != "" && values(f) == values(t.Finding)) {
+			continue
 		}
-		switch {
-		case slices.Contains(shown, line):
-			left++
-		case len(shown) <= linesOfCause:
-			shown = append(shown, line)
-			text += "\n" + line
-		default:
-			left++
-			if f.Line > 0 && !slices.Contains(lines, at) {
-				lines = append(lines, at)
-			}
+		t.times++
+		if line := strconv.Itoa(f.Line); other && !slices.Contains(t.lines, line) {
+			t.lines = append(t.lines, line)
+		}
+		e[i] = t
+		return e
+	}
+	return append(e, now)
+}
+
+// values are what a test got and wanted, with its name; empty if others may have the same by chance.
+func values(f check.Finding) string {
+	head, _, _ := strings.Cut(f.Text, "\n")
+	m, test := gotAndWant.FindStringSubmatch(head), strings.LastIndex(f.ID, " > ")
+	if m == nil || test < 0 {
+		return ""
+	}
+	return f.ID[:test] + m[1]
+}
+
+// told returns a text about the first finding, and what the others say that it does not.
+func (e entry) told(text string) string {
+	first, below, _ := strings.Cut(text, "\n")
+	text = first + e[0].again()
+	if below != "" {
+		text += "\n" + below
+	}
+	more := 0
+	var places []string // of those that are left
+	for i, t := range e[1:] {
+		if i < linesOfCause {
+			text += "\n" + differing(t.line, e[0].line) + t.again()
+			continue
+		}
+		more += t.times
+		_, _, place := owner(t.Finding)
+		if place = cmp.Or(place, strconv.Itoa(t.Line)); place != "0" && !slices.Contains(places, place) {
+			places = append(places, place)
 		}
 	}
+	if more == 0 {
+		return text
+	}
+	text += fmt.Sprintf("\n(and %d more like these", more)
+	if len(places) > 0 {
+		text += ", " + onLines(places[:min(len(places), 20)])
+	}
+	return text + ")"
+}
+
+func (t telling) again() string {
 	switch {
-	case left > 0 && len(shown) == 1:
-		return fmt.Sprintf(" (%d times)", left+1)
-	case left > 0:
-		text += fmt.Sprintf("\n(and %d more like these", left)
-		if len(lines) > 0 {
-			where := "on " + strings.TrimLeft(render.Count(len(lines), "line"), "0123456789 ")
-			if strings.Contains(lines[0], ":") {
-				where = "at"
-			}
-			text += ", " + where + " " + strings.Join(lines[:min(len(lines), 20)], ", ")
-		}
-		text += ")"
+	case t.times == 1:
+		return ""
+	case len(t.lines) == 0:
+		return fmt.Sprintf(" (%d times)", t.times)
+	case t.times == len(t.lines)+1:
+		return " (also " + onLines(t.lines) + ")"
 	}
-	return text
+	return fmt.Sprintf(" (%d times, also %s)", t.times, onLines(t.lines))
+}
+
+// The lines may have files.
+func onLines(lines []string) string {
+	where := "on lines "
+	if strings.Contains(lines[0], ":") {
+		where = "at "
+	} else if len(lines) == 1 {
+		where = "on line "
+	}
+	return where + strings.Join(lines, ", ")
+}
+
+// differing returns a line without the words at its start and end that another has, too.
+func differing(line, other string) string {
+	const least = 12 // bytes that are left out
+	start, end := 0, 0
+	for i := 0; i < min(len(line), len(other)) && line[i] == other[i]; i++ {
+		if line[i] == ' ' {
+			start = i + 1
+		}
+	}
+	if start >= least {
+		line, other = "… "+line[start:], "… "+other[start:]
+	}
+	for i := 1; i < min(len(line), len(other))-len("… ") && line[len(line)-i] == other[len(other)-i]; i++ {
+		if line[len(line)-i] == ' ' {
+			end = i
+		}
+	}
+	if end >= least {
+		line = line[:len(line)-end] + " …"
+	}
+	return line
 }
 
 // Of entries that cannot all be told, the first of each file comes before the others, and then the
 // first of each line: one assertion with many must not hide the others. Blocking ones stay
 // before advisory ones.
-func eachPlaceFirst(entries [][]check.Finding) [][]check.Finding {
-	var files, lines, others, notes [][]check.Finding
+func eachPlaceFirst(entries []entry) []entry {
+	var files, lines, others, notes []entry
 	seen := map[string]bool{}
 	for _, e := range entries {
 		f := e[0]
@@ -281,7 +375,7 @@ func shortRuns(text string) string {
 			n++
 		}
 		if n > maxRun {
-			b.WriteString(strings.Repeat(string(runes[i]), 10) + fmt.Sprintf("[… %d times in all]", n))
+			b.WriteString(strings.Repeat(string(runes[i]), 3) + fmt.Sprintf("[… %d times]", n))
 		} else {
 			b.WriteString(string(runes[i : i+n]))
 		}

@@ -198,12 +198,12 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
 	v := understand(got)
-	result := b.result(got, limit, v)
+	result := b.result(got, limit, v, args.Last)
 	result.Ends = args.Last && v.Passed
 	return result, nil
 }
 
-func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result {
+func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict, last bool) Result {
 	stdout, stderr := b.Redact(output.Output(got.Stdout)), b.Redact(output.Output(got.Stderr)) // as a terminal shows them
 	head, text, notes := fmt.Sprintf("exit_code: %d", got.Exit), "", ""
 	if v.Text != "" {
@@ -216,6 +216,9 @@ func (b bash) result(got sandbox.Result, limit time.Duration, v Verdict) Result 
 	}
 	for _, note := range b.notes(got, stdout+stderr, v.Text != "") {
 		notes += "\nNOTE: " + note
+	}
+	if last && !v.Passed && got.Exit == 0 {
+		notes += "\nNOTE: the session goes on: `last` ends it only with the check's exact line, if that passes without changes to the check itself."
 	}
 	result := Result{Text: head + text + notes, Exit: &got.Exit}
 	if got.TimedOut {

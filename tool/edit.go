@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/internal/render"
@@ -154,14 +155,17 @@ func applyPlaces(content []byte, places []placement) []byte {
 	return b.Bytes()
 }
 
-// The texts are not repeated: the model has just written them. The lines of a text include those that are only partly in it.
+// The texts are not repeated: the model has just written them. The lines are those of the new texts, in the order of the edits.
 func editReport(p string, content, changed []byte, places []placement) string {
-	said := make([]string, len(places))
+	lines := make([]string, len(places))
 	moved := 0
 	for _, one := range places {
-		said[one.index] = fmt.Sprintf("edits[%d]: line %d, replaced %s with %d\n", one.index,
-			1+bytes.Count(changed[:one.start+moved], []byte("\n")), render.Count(countLines(content[one.start:one.end]), "line"), countLines(one.text))
+		first := 1 + bytes.Count(changed[:one.start+moved], []byte("\n"))
+		lines[one.index] = strconv.Itoa(first)
+		if last := first + countLines(one.text) - 1; last > first {
+			lines[one.index] += fmt.Sprintf("-%d", last)
+		}
 		moved += len(one.text) - (one.end - one.start)
 	}
-	return fmt.Sprintf("Edited %s (now %s)\n", p, render.Count(countLines(changed), "line")) + strings.Join(said, "")
+	return fmt.Sprintf("Edited %s (now %s) at line %s\n", p, render.Count(countLines(changed), "line"), strings.Join(lines, ", "))
 }

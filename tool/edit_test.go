@@ -70,7 +70,7 @@ func TestEditResult(t *testing.T) {
 	s := newSession(t, map[string]string{"f<": "a\nb\nc\nd\ne"})
 	s.succeeds("read", args{"path": "f<"})
 	r := s.succeeds("edit", args{"path": "f<", "edits": edits("e", "5\n6", "b\nc\n", "<2>\n", "d", "")})
-	want := "Edited f< (now 5 lines)\nedits[0]: line 4, replaced 1 line with 2\nedits[1]: line 2, replaced 2 lines with 1\nedits[2]: line 3, replaced 1 line with 0\n"
+	want := "Edited f< (now 5 lines) at line 4-5, 2, 3\n"
 	if diff := cmp.Diff(want, r.Text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

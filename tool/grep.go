@@ -298,7 +298,10 @@ func (s *search) addHits(name string, content []byte, hits []hit) {
 		}
 		for number := from; number <= to; number++ {
 			if line := trimLineEnd(lines[number-1]); number == h.number {
-				fmt.Fprintf(&b, "%s:%d: %s\n", name, number, excerpt(line, h.from))
+				if i == 0 {
+					b.WriteString(name + ":")
+				}
+				fmt.Fprintf(&b, "%d: %s\n", number, excerpt(line, h.from))
 			} else {
 				fmt.Fprintf(&b, "%d- %s\n", number, excerpt(line, 0))
 			}

@@ -78,8 +78,8 @@ func TestConvertedArguments(t *testing.T) {
 		{"read", `{"path": "a.txt", "limit": 1, "with_line_numbers": "1"}`, "0001: one\n"},
 		{"grep", `{"pattern": "TWO", "ignore_case": "true", "files_only": 1}`, "a.txt\n"},
 		{"glob", `{"pattern": "*", "include_dirs": true, "root": null}`, "a.txt\n"},
-		{"edit", `{"path": "a.txt", "edits": "[{\"oldText\": \"one\", \"newText\": \"1\"}]"}`, "replaced 1 line with 1"},
-		{"edit", `{"path": "a.txt", "edits": {"oldText": "two", "newText": "2"}}`, "line 2, replaced 1 line with 1"},
+		{"edit", `{"path": "a.txt", "edits": "[{\"oldText\": \"one\", \"newText\": \"1\"}]"}`, "(now 3 lines) at line 1"},
+		{"edit", `{"path": "a.txt", "edits": {"oldText": "two", "newText": "2"}}`, "(now 3 lines) at line 2"},
 	} {
 		r := s.raw(c.tool, c.args)
 		if r.Failed {

@@ -35,6 +35,12 @@ func Merge(cleaned string, now, found []byte) []byte {
 	return found
 }
 
+// Whole reports whether all of a file judges, if it does.
+func Whole(cleaned string) bool {
+	_, part := partOf(cleaned)
+	return !part
+}
+
 // part merges what judges in found into now; it returns now itself if nothing differs. ok
 // is false if one of them cannot be read.
 type part func(now, found []byte) (merged []byte, ok bool)

@@ -169,9 +169,9 @@ Address is 0 bytes after a block of size 16 alloc'd
 // TestNoise: of a failed test's diagnostics only what says what is wrong is left.
 func TestNoise(t *testing.T) {
 	for file, want := range map[string]string{
-		"tap/node20-kinds.txt":  "sum: got -6, want 2\n\n-6 !== 2\nexpected: 2\nactual: -6",
+		"tap/node20-kinds.txt":  "sum: got -6, want 2",
 		"tap/tap18-timeout.txt": "test/a.cjs > adds > should be equal: got 0, want 2",
-		"node/node24-kinds.txt": "sum: got -6, want 2\n\n-6 !== 2\n\n    at TestContext.<anonymous> (/tmp/readers-spec/test/sum.test.js:6:26)\n  actual: -6,\n  expected: 2,",
+		"node/node24-kinds.txt": "sum: got -6, want 2\n\n\n    at TestContext.<anonymous> (/tmp/readers-spec/test/sum.test.js:6:26)",
 	} {
 		out, err := os.ReadFile("testdata/" + file)
 		if err != nil {

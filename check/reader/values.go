@@ -54,6 +54,14 @@ func withValues(text string) string {
 		head = strings.TrimRight(head, ".: ") + ": " + said
 		if !strings.Contains(said, "…") {
 			body = oneLine.ReplaceAllString(body, "")
+			for _, v := range labels { // the head has them now
+				if got, want := v.got.FindStringSubmatch(body), v.want.FindStringSubmatch(body); got != nil && want != nil && v.say("", got[1], want[1]) == said {
+					body += "\n"
+					for _, line := range []string{got[0], want[0], got[1] + " !== " + want[1]} {
+						body = strings.Replace(body, line+"\n", "", 1)
+					}
+				}
+			}
 		}
 	}
 	return strings.TrimRight(head+"\n"+body, "\n")

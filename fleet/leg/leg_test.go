@@ -102,7 +102,7 @@ func TestKilled(t *testing.T) {
 func TestBudget(t *testing.T) {
 	f := newFleet(t, nil)
 	l := f.leg(2)
-	l.Limit.Tokens = 26_000
+	l.Limit.Tokens = 25_700
 	o := f.done(f.worker(), l, 3)
 	if o.Kind != "budget" || o.Spent.Tokens == 0 || o.Spent.Tokens > l.Limit.Tokens {
 		t.Errorf("%+v", o)

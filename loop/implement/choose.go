@@ -123,7 +123,7 @@ func (l *Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Re
 		role, sent, name := l.Coder, p, "query"
 		if p.Choose {
 			role, name = l.picker(), "select"
-			sent.before, sent.Added = p.parts(), pickClosing
+			sent.before, sent.Added = p.parts(), p.List+pickClosing
 		}
 		query := withNewline(role.System) + "\n" + sent.text() // all that is sent, in order (ruling C9)
 		if err := l.log(ctx, r, name+".txt", query); err != nil {
@@ -192,7 +192,7 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 			return has
 		})
 		text, digests := rollup(l.reader(r.Tree), picked)
-		var b strings.Builder
+		var b bytes.Buffer
 		for _, note := range []struct {
 			lead  string
 			names []string
@@ -201,6 +201,9 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 				fmt.Fprintf(&b, "\n%s %s.\n", note.lead, strings.Join(note.names, ", "))
 			}
 		}
+		if len(unknown) > 0 {
+			b.WriteString("\n" + string(list(l.reader(r.Tree), files)))
+		}
 		switch {
 		case p.asked+1 >= maxPicks:
 			b.WriteString("\n" + lastLead + "\n")
@@ -208,7 +211,7 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 			b.WriteString("\n" + moreLead + "\n")
 		}
 		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
-		next.Added, next.Seen = strings.ToValidUTF8(l.Guard.Redact(b.String()), "\uFFFD"), digests
+		next.Added, next.Seen = l.clean(b.Bytes()), digests
 		return next, nil
 	})
 	if err != nil {

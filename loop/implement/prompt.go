@@ -41,10 +41,11 @@ type prompt struct {
 	Seen seenFiles `json:"seen,omitempty"`
 	// Warnings are for the user.
 	Warnings []string `json:"warnings,omitempty"`
-	// Listed means that the first round names all files, so that the model can ask for
-	// their contents (ruling C14); Choose, that it must ask before anything else.
-	Listed bool `json:"listed,omitempty"`
-	Choose bool `json:"choose,omitempty"`
+	// Listed means that the model can ask for the contents of files (ruling C14); Choose, that
+	// it must ask before anything else, in a call of its own that has the List of all.
+	Listed bool   `json:"listed,omitempty"`
+	Choose bool   `json:"choose,omitempty"`
+	List   string `json:"list,omitempty"`
 	// Asked means that it shows files that the model asked for; Replied, that it repeats
 	// the reply of the round before.
 	Asked   bool `json:"asked,omitempty"`
@@ -156,24 +157,26 @@ func (l *Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt
 		err = nil
 		p.Choose = l.files() == nil && l.isLarge(read, files)
 		p.Listed = p.Choose || l.files() != nil
-		if text = nil; p.Listed {
-			text = list(read, files)
+		if text = nil; p.Choose {
+			p.List = l.clean(list(read, files))
+			break
 		}
 		if l.files() != nil {
+			text = append(list(read, files), "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 			files, _ = pick(files, l.files())
-			text = append(text, "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 		}
-		if !p.Choose {
-			var contents []byte
-			contents, p.Seen = rollup(read, files)
-			text = append(text, contents...)
-		}
+		var contents []byte
+		contents, p.Seen = rollup(read, files)
+		text = append(text, contents...)
 	default:
 		err = fmt.Errorf("read the code base: %w", err)
 	}
-	base := strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
-	p.Added = strings.TrimRight(l.Task, "\r\n") + "\n\n" + withNewline(base)
+	p.Added = strings.TrimRight(l.Task, "\r\n") + "\n\n" + withNewline(l.clean(text))
 	return p, err
+}
+
+func (l *Loop) clean(text []byte) string {
+	return strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
 }
 
 // Preview returns the prompt of the first round.
@@ -187,7 +190,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 	p, err := l.newPrompt(view.Tree, files)
 	v := loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings}
 	if p.Choose {
-		v.System, v.Text, v.What = pickSystem, p.Added+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
+		v.System, v.Text, v.What = pickSystem, p.Added+p.List+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
 	}
 	v.Fits = explain(l.Coder.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, err

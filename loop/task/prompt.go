@@ -87,7 +87,7 @@ func (l *Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pr
 		if err != nil {
 			return composed{}, err
 		}
-		s.Files = loop.FilesText(tree, l.Guard, Own)
+		s.Files = loop.FilesText(tree, l.Guard, Own, r.Judges)
 		if s.Last, err = r.LastSession(l.Executor); err != nil {
 			return composed{}, err
 		}
@@ -278,7 +278,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (p loop.Prompt, err 
 	if err != nil {
 		return p, err
 	}
-	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own)})
+	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own, nil)})
 	if err != nil {
 		return p, err
 	}
