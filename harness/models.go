@@ -78,7 +78,8 @@ func Providers() []Provider {
 				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, reader: openai.NewReader, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
-			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
+			Families: []Family{{"claude-3-5-", 200_000, 8_192}, {"claude-3-haiku", 200_000, 4_096},
+				{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
 			open: func(a access) (model.Model, error) {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}, reader: anthropic.NewReader},

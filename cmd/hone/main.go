@@ -175,7 +175,9 @@ Start with: hone demo`,
 				return failure.Usage(problem, hint)
 			}
 			if err := c.ValidateFlagGroups(); err != nil {
-				return failure.UsageOf(err, helpFor(c))
+				_, set, _ := strings.Cut(err.Error(), "; [") // "[diff json] were all set"
+				set, _, _ = strings.Cut(set, "]")
+				return failure.Usage("--"+strings.ReplaceAll(set, " ", " and --")+" exclude each other", helpFor(c))
 			}
 			a.parsed = true
 			return checkState(c)

@@ -2,6 +2,7 @@ package leg
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -81,12 +82,13 @@ func play(text string) int {
 // models is a server that lets a file count up by one in each round: the first call of a
 // round writes the file, the second one says so.
 type models struct {
-	URL  string
-	lock sync.Mutex
-	got  [][]byte      // the requests
-	hold int           // the number of the request, from 1, that is not answered until go is closed; 0 holds none
-	held chan struct{} // is closed when that request is there
-	free chan struct{}
+	URL   string
+	lock  sync.Mutex
+	got   [][]byte      // the requests
+	input int64         // the tokens of a request; 0 means 100
+	hold  int           // the number of the request, from 1, that is not answered until go is closed; 0 holds none
+	held  chan struct{} // is closed when that request is there
+	free  chan struct{}
 }
 
 var counted = regexp.MustCompile(`value: (\d+)`)
@@ -123,7 +125,7 @@ func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	turn := modeltest.Turn{Text: "I have written it.", Usage: &model.Usage{Input: 100, Output: 10}}
+	turn := modeltest.Turn{Text: "I have written it.", Usage: &model.Usage{Input: cmp.Or(m.input, 100), Output: 10}}
 	if !bytes.Contains(body, []byte(`"role":"tool"`)) {
 		found := counted.FindAllSubmatch(body, -1)
 		n, _ := strconv.Atoi(string(found[len(found)-1][1]))
