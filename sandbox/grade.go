@@ -28,8 +28,8 @@ const (
 	// that cannot be opened, a hidden directory as an empty one. A command can change files that have a hard link in a writable
 	// directory, and can see how busy the machine is. With Policy.Net it can
 	// reach every server on this machine. The machine's root remains the same
-	// user inside but has no capabilities: it cannot write files of other users
-	// even if the policy makes them writable.
+	// user inside and keeps its power over modes (CAP_DAC_OVERRIDE, CAP_FOWNER) alone,
+	// which reaches only files of the users of its namespace.
 	Hidden Wall = "hidden"
 
 	// Bubblewrap is the same wall, built by the program bwrap, 0.4 or later,

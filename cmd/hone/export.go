@@ -48,7 +48,7 @@ func (a *app) exportCommand() *cobra.Command {
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `FILE` to write, or - for standard output")
 	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
 	c.Flags().Int64Var(&f.since, "since", 0, "leave out the contents that the run needed by its event `N`, for a place that imported them")
-	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, which import takes from its checkout")
+	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, an id, which import takes from its checkout")
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	c.Flags().StringVar(&f.otlp, "otlp", "", "write a trace as OTLP JSON to `FILE` instead; - is standard output")
 	for _, flag := range []string{"output", "redacted", "since", "without"} {

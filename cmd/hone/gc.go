@@ -53,7 +53,7 @@ func (a *app) gcCommand() *cobra.Command {
 	config.SetRule(c.Flags(), "natural", "keep")
 	c.Flags().StringVar(&f.maxSize, "max-size", "", "delete the oldest runs until the others need no more than `SIZE`, such as 1GB")
 	config.SetRule(c.Flags(), "size>0", "max-size")
-	c.Flags().BoolVar(&f.unfinished, "unfinished", false, "also delete runs that can be resumed")
+	c.Flags().BoolVar(&f.unfinished, "unfinished", false, "also delete runs that died, were interrupted, wait for an answer, used up their budget, failed or cannot be read")
 	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be deleted, and delete nothing")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return c
