@@ -51,12 +51,10 @@ func (a *app) showCommand() *cobra.Command {
 	c.Flags().StringVar(&f.html, "html", "", "write a page that needs nothing else to `FILE`, which must not exist; - is standard output")
 	c.Flags().BoolVar(&f.markdown, "markdown", false, "print a table of the rounds and the findings that are left as Markdown, for a summary of CI")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
-	c.MarkFlagsMutuallyExclusive("follow", "diff", "full", "json", "html", "markdown")
-	for _, whole := range []string{"html", "markdown"} {
-		c.MarkFlagsMutuallyExclusive(whole, "round")
-		c.MarkFlagsMutuallyExclusive(whole, "verbose")
-	}
-	c.MarkFlagsMutuallyExclusive("follow", "round")
+	c.MarkFlagsMutuallyExclusive("follow", "html", "markdown", "json", "diff")
+	c.MarkFlagsMutuallyExclusive("follow", "html", "markdown", "full")
+	c.MarkFlagsMutuallyExclusive("follow", "html", "markdown", "round")
+	c.MarkFlagsMutuallyExclusive("html", "markdown", "verbose")
 	return c
 }
 

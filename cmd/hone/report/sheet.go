@@ -54,10 +54,16 @@ func (a Account) Lines(rounds []story.Round, c render.Colours, columns, rows int
 	for _, r := range rounds {
 		shown = append(shown, screen.RoundLines(r, c, columns, rounds[len(rounds)-1].Number))
 	}
-	if rows > 0 && len(shown) > 0 {
-		most := max(leastRounds, (rows-len(lines)-len(rest)-3)/len(shown[0]))
-		if more := len(shown) - most; more > 0 {
-			shown = slices.Replace(shown, most/3, most/3+more, []string{cut(c.Dim(fmt.Sprintf("  … %s", render.Count(more, "more round"))))})
+	if rows > 0 {
+		all, room := shown, rows-len(lines)-len(rest)-2
+		for most := min(len(all), max(leastRounds, room)); ; most-- {
+			if more := len(all) - most; more > 0 {
+				left := []string{cut(c.Dim(fmt.Sprintf("  … %s", render.Count(more, "more round"))))}
+				shown = slices.Concat(all[:most/3], [][]string{left}, all[most/3+more:])
+			}
+			if most <= leastRounds || len(slices.Concat(shown...)) <= room {
+				break
+			}
 		}
 	}
 	return slices.Concat(lines, slices.Concat(shown...), rest)
