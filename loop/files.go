@@ -80,7 +80,7 @@ func partOfCheck(files workspace.Manifest, judges func(path string) bool) string
 	if len(parts) > maxParts {
 		parts = append(parts[:maxParts], "…")
 	}
-	return "Part of the check, which must also pass with these as they were: " + strings.Join(parts, ", ") + "\n"
+	return "Part of the check, which must pass without edits of these: " + strings.Join(parts, ", ") + "\n"
 }
 
 func namesOf(files workspace.Manifest, guard *secret.Guard) (text string, listed int) {

@@ -22,7 +22,7 @@ func TestPartOfCheck(t *testing.T) {
 			files = append(files, workspace.Entry{Path: name})
 		}
 		if want != "" {
-			want = "Part of the check, which must also pass with these as they were: " + want + "\n"
+			want = "Part of the check, which must pass without edits of these: " + want + "\n"
 		}
 		if got := partOfCheck(files, func(path string) bool { return slices.Contains(strings.Fields(judging), path) }); got != want {
 			t.Errorf("%s: %q, want %q", judging, got, want)

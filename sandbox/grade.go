@@ -163,9 +163,10 @@ func (r Restored) Note() string {
 	return text
 }
 
-// Repository is a git repository that a command made in the workspace (ruling G5).
+// Repository is a git repository that a command made in the workspace (ruling G5), or a symlink that it put into one.
 type Repository struct {
 	Path string // absolute: a git directory, or a .git file or symlink
+	Link bool   // it is a symlink in a git directory
 	// Why is what git could run a program for. Empty means that there is nothing, and that
 	// the repository stays.
 	Why string
@@ -175,8 +176,15 @@ type Repository struct {
 
 // Note explains to the user and to a model what became of it.
 func (r Repository) Note() string {
-	if r.MovedTo == "" {
-		return "a command made the git repository " + r.Path
+	what, where := "a command made the git repository "+r.Path, "it was moved to "+r.MovedTo
+	if r.Link {
+		what = "a command put the symlink " + r.Path + " into a git repository"
 	}
-	return fmt.Sprintf("a command made the git repository %s, which could let git run a program (%s); it was moved to %s", r.Path, r.Why, r.MovedTo)
+	switch {
+	case r.Why == "":
+		return what
+	case r.MovedTo == "":
+		where = "it could not be moved away: do not call git there"
+	}
+	return fmt.Sprintf("%s, which could let git run a program (%s); %s", what, r.Why, where)
 }

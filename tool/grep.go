@@ -297,10 +297,10 @@ func (s *search) addHits(name string, content []byte, hits []hit) {
 			b.WriteString("--\n")
 		}
 		for number := from; number <= to; number++ {
+			if shown == 0 && number == from {
+				b.WriteString(name + ":")
+			}
 			if line := trimLineEnd(lines[number-1]); number == h.number {
-				if i == 0 {
-					b.WriteString(name + ":")
-				}
 				fmt.Fprintf(&b, "%d: %s\n", number, excerpt(line, h.from))
 			} else {
 				fmt.Fprintf(&b, "%d- %s\n", number, excerpt(line, 0))

@@ -36,9 +36,9 @@ func TestGrep(t *testing.T) {
 		{args{"pattern": "func", "path": "a.go", "limit": 2}, "a.go:3: func A() {}\n4: func B() {}\n# stopped: more than 2 matches; narrow the search or increase limit\n"},
 		{args{"pattern": "func", "path": "a.go", "limit": 3}, "a.go:3: func A() {}\n4: func B() {}\n8: func C() {}\n"},
 		{args{"pattern": "func [BC]|b$", "glob": "*.go", "context": 1},
-			"3- func A() {}\na.go:4: func B() {}\n5- \n--\n7- \n8: func C() {}\n--\nsrc/b.go:1: package b\n2- // func\n"},
+			"a.go:3- func A() {}\n4: func B() {}\n5- \n--\n7- \n8: func C() {}\n--\nsrc/b.go:1: package b\n2- // func\n"},
 		{args{"pattern": "func [AB]", "context": 20, "path": "a.go"},
-			"1- package a\n2- \na.go:3: func A() {}\n4: func B() {}\n5- \n6- \n7- \n8- func C() {}\n"},
+			"a.go:1- package a\n2- \n3: func A() {}\n4: func B() {}\n5- \n6- \n7- \n8- func C() {}\n"},
 		{args{"pattern": "end\n"}, "# no match in 5 files\n"},
 		{args{"pattern": "^$", "path": "a.go"}, "a.go:2: \n5: \n6: \n7: \n"},
 		{args{"pattern": "nothing"}, "# no match in 5 files\n"},
@@ -110,7 +110,7 @@ func TestGrepBounds(t *testing.T) {
 		"many.txt":  strings.Repeat("here: "+strings.Repeat("ü", 100)+"\n", 5000),
 	})
 	text := s.succeeds("grep", args{"pattern": "NEEDLE", "context": 1}).Text
-	contains(t, text, "long.txt:2: …xx", "xxNEEDLEyy", "yy…\n", "\n3: NEEDLE after", "far.txt:2: last NEEDLE\n",
+	contains(t, text, "long.txt:1- a\n2: …xx", "xxNEEDLEyy", "yy…\n", "\n3: NEEDLE after", "\n2: last NEEDLE\n",
 		"# searched only the first 64 KiB of 2 long lines\n", "# not searched, over 8 MiB: large.txt")
 	if len(text) > 4000 {
 		t.Errorf("%d bytes", len(text))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
@@ -14,6 +15,7 @@ import (
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
+	"hone/story"
 )
 
 type resumeFlags struct {
@@ -52,6 +54,11 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
+	end, _ := run.Past.End()
+	if to := run.Past.RestoredTo(); end.Kind == hone.KindDone && to != nil && *to != run.Past.State().Round {
+		return failure.Usage("the run is done, and it was undone: the files are as they were "+story.EndOfRound(*to),
+			fmt.Sprintf("start a new run with its command; or bring its result back: hone undo %s%s --to-round %d", ref, failure.Elsewhere(run.Dir), run.Past.State().Round))
+	}
 	for _, n := range run.Notes {
 		a.say("note", failure.NoticeText(n))
 	}

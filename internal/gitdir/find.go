@@ -18,6 +18,7 @@ type finder struct {
 	root   string // absolute, without symlinks
 	seen   map[string]directory
 	now    time.Time
+	links  []string // the symlinks in git directories but for their hooks, relative to root
 	opened []closed
 }
 
@@ -48,6 +49,7 @@ func (f *finder) closeAll() {
 type directory struct {
 	stamp
 	dirs    []string // names
+	links   []string // names of symlinks
 	pointer string   // the name of a .git that is not a directory; empty if there is none
 	head    bool     // it has a HEAD, so it may be a git directory
 }
@@ -66,15 +68,15 @@ const settled = 2 * time.Second
 func (f *finder) find(ctx context.Context) ([]string, error) {
 	f.now = time.Now()
 	was := f.seen
-	f.seen = make(map[string]directory, len(was))
+	f.seen, f.links = make(map[string]directory, len(was)), nil
 	var found []string
-	err := f.visit(ctx, "", was, &found)
+	err := f.visit(ctx, "", false, was, &found)
 	slices.Sort(found)
 	return found, err
 }
 
-// It follows no symlink.
-func (f *finder) visit(ctx context.Context, path string, was map[string]directory, found *[]string) error {
+// It follows no symlink. Inside means inside of a git directory.
+func (f *finder) visit(ctx context.Context, path string, inside bool, was map[string]directory, found *[]string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -104,11 +106,16 @@ func (f *finder) visit(ctx context.Context, path string, was map[string]director
 	if isRepository {
 		*found = append(*found, path)
 	}
+	if inside = inside || isRepository; inside {
+		for _, name := range d.links {
+			f.links = append(f.links, filepath.Join(path, name))
+		}
+	}
 	for _, name := range d.dirs {
 		if isRepository && name == "objects" {
 			continue
 		}
-		if err := f.visit(ctx, filepath.Join(path, name), was, found); err != nil {
+		if err := f.visit(ctx, filepath.Join(path, name), inside && !(isRepository && name == "hooks"), was, found); err != nil {
 			return err
 		}
 	}
@@ -125,10 +132,14 @@ func (f *finder) read(at string) (d directory) {
 		switch name := e.Name(); {
 		case e.IsDir():
 			d.dirs = append(d.dirs, name)
+			continue
 		case strings.EqualFold(name, ".git"):
 			d.pointer = name
 		case strings.EqualFold(name, "HEAD"):
 			d.head = true
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			d.links = append(d.links, e.Name())
 		}
 	}
 	return d

@@ -156,6 +156,11 @@ func TestSettle(t *testing.T) {
 		"a worktree with own hooks": {make: "git -C known config core.hooksPath h; git -C known worktree add -q ../w", goes: []string{"known/.git/worktrees/w", "w/.git"}},
 		"a link to known settings":  {make: "git -C known config core.hooksPath h; mkdir y; echo 'gitdir: ../known/.git' >y/.git", goes: []string{"y/.git"}},
 		"a worktree, two dots":      {make: "git -C known worktree add -q -b w ../..w", stays: []string{"..w/.git", "known/.git/worktrees/-w"}},
+		"symlinks in a known one":   {make: "ln -s /nowhere known/.git/FETCH_HEAD; ln -sf /nowhere known/.git/logs/HEAD", goes: []string{"known/.git/FETCH_HEAD", "known/.git/logs/HEAD"}},
+		"a directory elsewhere":     {make: "mv known/.git/logs logs; ln -s ../../logs known/.git/logs", goes: []string{"known/.git/logs"}},
+		"a symlink in a new one":    {make: "git init -q x; ln -s /nowhere x/.git/index", goes: []string{"x/.git"}},
+		"no place aside":            {make: "ln -s /nowhere .hone; git init -q x; " + evil + "x/.git/config", goes: []string{"x/.git"}},
+		"no place aside, deeper":    {make: "mkdir .hone; echo >.hone/aside; chmod 500 .hone; git init -q x; " + evil + "x/.git/config", goes: []string{"x/.git"}},
 		"a submodule's own command": {make: "git init -q x; git -C x config submodule.s.update '!evil'", goes: []string{"x/.git"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package gitdir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 )
 
 // Watch keeps the repositories of a tree as commands found them. It takes away those
@@ -29,11 +32,13 @@ type record struct {
 	Home  string   `json:"home"`  // the directory whose .hone/aside receives what is taken away
 	Root  string   `json:"root"`  // the tree, in Home
 	Known []string `json:"known"` // relative to Root
+	Links []string `json:"links"` // as well: the symlinks that git directories had
 }
 
-// Moved is a repository that a command made.
+// Moved is a repository that a command made, or a symlink that it put into one.
 type Moved struct {
 	Path string // absolute
+	Link bool   // it is a symlink in a git directory
 	Why  string // why it was taken away; empty if it stays
 	To   string // where it is now; empty if it stays
 }
@@ -66,6 +71,7 @@ func NewWatch(ctx context.Context, home, root string, loose func(paths []string)
 			w.record.Known = append(w.record.Known, path)
 		}
 	}
+	w.record.Links = w.find.links
 	return w, nil
 }
 
@@ -134,6 +140,25 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 	}
 	all, known := inDir(w.record.Root, found), w.Known()
 	isKnown := func(dir string) bool { return slices.Contains(known, dir) }
+	linked := map[string]string{} // by the path of a repository that commands made
+	for _, path := range w.find.links {
+		of := ""
+		for _, dir := range found {
+			if strings.HasPrefix(path, dir+string(filepath.Separator)) && len(dir) > len(of) {
+				of = dir
+			}
+		}
+		switch {
+		case slices.Contains(w.record.Links, path):
+		case !isKnown(filepath.Join(w.record.Root, of)):
+			linked[of] = "it has the symlink " + filepath.Base(path)
+		default: // before git is called
+			m := Moved{Path: filepath.Join(w.record.Root, path), Link: true, Why: "git follows it when it writes"}
+			var failed error
+			m.To, failed = w.takeAway(ctx, path, true)
+			moved, err = append(moved, m), errors.Join(err, failed)
+		}
+	}
 	for i, path := range found { // outer ones first
 		at := all[i]
 		if isKnown(at) {
@@ -142,10 +167,10 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 		if _, gone := os.Lstat(at); gone != nil {
 			continue // it was taken away with an outer one
 		}
-		m := Moved{Path: at, Why: notPlain(at, all, isKnown)}
+		m := Moved{Path: at, Why: cmp.Or(notPlain(at, all, isKnown), linked[path])}
 		if m.Why != "" {
 			var failed error
-			m.To, failed = w.takeAway(ctx, path)
+			m.To, failed = w.takeAway(ctx, path, false)
 			err = errors.Join(err, failed)
 		}
 		if m.Why != "" || !w.told[path] {
@@ -158,10 +183,11 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 
 // A directory of another name than .git may contain other files, so that only its HEAD is moved to .hone/aside, under another
 // name.
-func (w *Watch) takeAway(ctx context.Context, path string) (string, error) {
+func (w *Watch) takeAway(ctx context.Context, path string, link bool) (string, error) {
 	at, name := filepath.Join(w.record.Root, path), filepath.Base(path)
 	isDir := modeOf(at).IsDir()
 	switch {
+	case link:
 	case !isDir || name == ".git":
 		_ = w.unlink(ctx, filepath.Dir(at)) // an index without a repository at a link is not an error to git
 	default:
@@ -205,8 +231,20 @@ func modeOf(path string) fs.FileMode {
 	return info.Mode()
 }
 
-// .hone is made as package journal does if there is none.
+// .hone is made as package journal does if there is none. What a command put in its place is moved out of the way.
 func makeAside(home *os.Root) (string, error) {
+	for _, dir := range []string{".hone", filepath.Join(".hone", "aside")} {
+		info, err := home.Lstat(dir)
+		switch {
+		case err != nil:
+		case !info.IsDir():
+			if err := home.Rename(dir, fmt.Sprintf("%s.%d.aside", dir, time.Now().UnixNano())); err != nil {
+				return "", err
+			}
+		case info.Mode().Perm()&0o700 != 0o700:
+			_ = home.Chmod(dir, 0o700)
+		}
+	}
 	if err := home.MkdirAll(filepath.Join(".hone", "aside"), 0o700); err != nil {
 		return "", err
 	}

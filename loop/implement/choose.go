@@ -123,7 +123,7 @@ func (l *Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Re
 		role, sent, name := l.Coder, p, "query"
 		if p.Choose {
 			role, name = l.picker(), "select"
-			sent.before, sent.Added = p.parts(), p.List+pickClosing
+			sent.before, sent.Added = p.parts(), pickClosing
 		}
 		query := withNewline(role.System) + "\n" + sent.text() // all that is sent, in order (ruling C9)
 		if err := l.log(ctx, r, name+".txt", query); err != nil {
@@ -200,9 +200,6 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 			if len(note.names) > 0 {
 				fmt.Fprintf(&b, "\n%s %s.\n", note.lead, strings.Join(note.names, ", "))
 			}
-		}
-		if len(unknown) > 0 {
-			b.WriteString("\n" + string(list(l.reader(r.Tree), files)))
 		}
 		switch {
 		case p.asked+1 >= maxPicks:

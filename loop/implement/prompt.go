@@ -41,11 +41,10 @@ type prompt struct {
 	Seen seenFiles `json:"seen,omitempty"`
 	// Warnings are for the user.
 	Warnings []string `json:"warnings,omitempty"`
-	// Listed means that the model can ask for the contents of files (ruling C14); Choose, that
-	// it must ask before anything else, in a call of its own that has the List of all.
-	Listed bool   `json:"listed,omitempty"`
-	Choose bool   `json:"choose,omitempty"`
-	List   string `json:"list,omitempty"`
+	// Listed means that the first round names all files, so that the model can ask for
+	// their contents (ruling C14); Choose, that it must ask before anything else.
+	Listed bool `json:"listed,omitempty"`
+	Choose bool `json:"choose,omitempty"`
 	// Asked means that it shows files that the model asked for; Replied, that it repeats
 	// the reply of the round before.
 	Asked   bool `json:"asked,omitempty"`
@@ -158,7 +157,7 @@ func (l *Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt
 		p.Choose = l.files() == nil && l.isLarge(read, files)
 		p.Listed = p.Choose || l.files() != nil
 		if text = nil; p.Choose {
-			p.List = l.clean(list(read, files))
+			text = list(read, files)
 			break
 		}
 		if l.files() != nil {
@@ -190,7 +189,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 	p, err := l.newPrompt(view.Tree, files)
 	v := loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings}
 	if p.Choose {
-		v.System, v.Text, v.What = pickSystem, p.Added+p.List+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
+		v.System, v.Text, v.What = pickSystem, p.Added+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
 	}
 	v.Fits = explain(l.Coder.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, err

@@ -138,7 +138,7 @@ func (w *Workshop) toolchain(bin string) (paths []string) {
 			return []string{parent}
 		}
 	}
-	for _, name := range []string{"lib", "lib32", "lib64", "libexec", "include", "share", "etc", "conf", "boot"} {
+	for _, name := range []string{"lib", "lib32", "lib64", "libexec", "include", "share", "boot"} {
 		if path := filepath.Join(parent, name); isDir(path) {
 			paths = append(paths, path)
 		}

@@ -197,7 +197,7 @@ func recoverAside(aside string) (notes []string, err error) {
 // Repositories returns what became of repositories in the form of a command's result.
 func Repositories(moved []gitdir.Moved) (all []sandbox.Repository) {
 	for _, m := range moved {
-		all = append(all, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
+		all = append(all, sandbox.Repository{Path: m.Path, Link: m.Link, Why: m.Why, MovedTo: m.To})
 	}
 	return all
 }
