@@ -35,17 +35,19 @@ type BorkConfig struct {
 // executable, missing, killed, timed out) means that it failed to run: one
 // Broken finding, never success (ruling B9). Of output that can be read in part, what can be
 // read are its findings, and the rest is another one, as text (ruling B16). If the machine is
-// short of what a start needs, that is an error.
+// short of what a start needs, or of room for the output, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
 	c.Timeout = cmp.Or(c.Timeout, time.Hour)
-	return func(ctx context.Context) ([]Finding, error) {
+	return func(ctx context.Context) (found []Finding, err error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
 			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
+		out := spool{max: maxFindings}
+		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, unstarted, err := c.run(ctx, r, "correctness checker", sandbox.Command{
-			Argv: []string{filepath.Join(c.Dir, name)}, Stdin: c.Stdin, MaxOutput: maxFindings, LiveErr: watched,
+			Argv: []string{filepath.Join(c.Dir, name)}, Stdin: c.Stdin, MaxOutput: maxKept, LiveOut: &out, LiveErr: watched,
 		}, watched)
 		switch {
 		case err != nil:
@@ -53,36 +55,51 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		case unstarted != nil:
 			return c.failedToRun(unstarted.Error(), "", nil), nil
 		}
-		return c.findings(result), nil
+		if found, err = c.findings(result, &out); err != nil {
+			return nil, fmt.Errorf("correctness checker: %w", err)
+		}
+		return found, nil
 	}
 }
 
-// maxFindings is how many bytes a checker may print: one whose findings do not fit failed to run.
-const maxFindings = 32 << 20
+const (
+	maxFindings = 32 << 20 // bytes that a checker may print: one whose findings do not fit failed to run
+	maxKept     = 8 << 20  // bytes of each stream that are kept in memory
+)
 
-func (c BorkConfig) findings(r sandbox.Result) []Finding {
+// The error is that of storing the output, which is decoded from there: memory holds little of it.
+func (c BorkConfig) findings(r sandbox.Result, out *spool) ([]Finding, error) {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
-		return c.failedToRun(c.outcome(r), c.printed(r.Stdout), r.Stderr)
+		return c.failedToRun(c.outcome(r), c.printed(r.Stdout), r.Stderr), nil
 	}
-	if len(r.Stdout) >= maxFindings && r.Discarded > 0 {
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), "", r.Stderr)
+	if out.size > maxFindings {
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.size-maxFindings), "", r.Stderr), nil
 	}
-	read, err := parseBork(r.Stdout, c.Redact)
+	stored, err := out.reader()
+	if err != nil {
+		return nil, err
+	}
+	read, err := parseBork(stored, c.Redact)
 	findings := read.found.findings()
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
 		why, rest := err.Error(), ""
-		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.Stdout, new(json.RawMessage))); ok && at.Offset < int64(len(r.Stdout)) {
-			why = fmt.Sprintf("line %d: %v", 1+bytes.Count(r.Stdout[:at.Offset], []byte("\n")), err)
+		stored, _ = out.reader()
+		stdout, err := io.ReadAll(stored)
+		if err != nil {
+			return nil, err
+		}
+		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(stdout, new(json.RawMessage))); ok && at.Offset < int64(len(stdout)) {
+			why = fmt.Sprintf("line %d: %s", 1+bytes.Count(stdout[:at.Offset], []byte("\n")), why)
 		}
 		if read.good > 0 {
-			rest = c.printed(r.Stdout[read.good:])
+			rest = c.printed(stdout[read.good:])
 		}
-		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %s", r.Exit, why), rest, r.Stderr)...)
+		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %s", r.Exit, why), rest, r.Stderr)...), nil
 	case r.Exit == 1 && len(findings) == 0:
-		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr)
+		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr), nil
 	}
-	return findings
+	return findings, nil
 }
 
 func (c BorkConfig) printed(out []byte) string {

@@ -251,7 +251,7 @@ func FuzzParseBork(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, out []byte) {
-		read, _ := parseBork(out, nil)
+		read, _ := parseBork(bytes.NewReader(out), nil)
 		for _, finding := range read.found.findings() {
 			if finding.Source != SourceBork || finding.Broken || finding.Advisory {
 				t.Errorf("%q: %+v", out, finding)

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +27,8 @@ type borkDecoder struct {
 // Unknown keys are ignored. One of the two lists may be missing and counts as empty; if both are missing, the output is
 // something else. The findings are bounded ([Bound]). After an error they are those before it, in the first good bytes of the
 // output.
-func parseBork(out []byte, redact func(string) string) (*borkDecoder, error) {
-	d := &borkDecoder{Decoder: json.NewDecoder(bytes.NewReader(out)), redact: redact}
+func parseBork(out io.Reader, redact func(string) string) (*borkDecoder, error) {
+	d := &borkDecoder{Decoder: json.NewDecoder(out), redact: redact}
 	err := d.output()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it ends before the object does")

@@ -13,6 +13,8 @@ const spoolMemory = 1 << 20
 // spool stores a stream, in memory while it is small, then in a temporary file.
 // reader reports an error of storing.
 type spool struct {
+	max    int64 // bytes that are stored; 0 means no limit
+	size   int64 // bytes that were written, stored or not
 	memory bytes.Buffer
 	file   *os.File // nil while all is in memory
 	named  bool     // the system removes no open file
@@ -20,8 +22,13 @@ type spool struct {
 }
 
 func (s *spool) Write(p []byte) (int, error) {
+	n := len(p)
+	if s.size += int64(n); s.max > 0 && s.size > s.max {
+		p = p[:max(0, int64(n)-(s.size-s.max))]
+	}
 	if s.file == nil && s.memory.Len()+len(p) <= spoolMemory {
-		return s.memory.Write(p)
+		s.memory.Write(p)
+		return n, nil
 	}
 	if s.err == nil && s.file == nil {
 		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err == nil {
@@ -32,7 +39,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	if s.err == nil {
 		_, s.err = s.file.Write(p)
 	}
-	return len(p), nil
+	return n, nil
 }
 
 func (s *spool) reader() (io.Reader, error) {

@@ -28,7 +28,7 @@ import (
 )
 
 // Dir is the directory outside the tree that has the HOME, the TMPDIR and the caches
-// of commands behind walls. Each session has its own.
+// of commands, and the records of what they changed. Each session has its own.
 type Dir struct {
 	Path    string
 	Aside   string // for what commands put in place of protected files; it outlives the session
@@ -110,7 +110,7 @@ func recordsIn(guards string) string { return filepath.Join(guards, "placeholder
 func cacheBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands behind walls", Err: err,
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands", Err: err,
 			Next: hone.Next{First: "set XDG_CACHE_HOME to a directory outside the tree"}}
 	}
 	base := filepath.Join(cache, "hone")
@@ -118,7 +118,7 @@ func cacheBase(root string) (string, error) {
 		base, err = filepath.EvalSymlinks(base)
 	}
 	if err != nil {
-		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands behind walls", Err: err,
+		return "", &hone.Stop{Kind: hone.KindFailed, Why: "there is no cache directory for commands", Err: err,
 			Next: hone.Next{First: "set XDG_CACHE_HOME to a writable directory"}}
 	}
 	if rel, err := filepath.Rel(root, base); err == nil && filepath.IsLocal(rel) {
