@@ -24,11 +24,10 @@ type toolCase struct {
 func nodeTools() map[string]toolCase {
 	return map[string]toolCase{
 		"nvm": {
-			files:  []string{"person/.nvm/versions/node/v20/bin/node*", "person/.nvm/versions/node/v20/lib/x.js", "person/.nvm/versions/node/v20/etc/npmrc", "person/.nvm/versions/node/v18/bin/node*", "person/.npmrc"},
-			path:   "%/person/.nvm/versions/node/v20/bin",
-			read:   []string{"person/.nvm/versions/node/v20/bin/node", "person/.nvm/versions/node/v20/lib/x.js"},
-			hidden: []string{"person/.nvm/versions/node/v20/etc/npmrc"},
-			none:   []string{"person/.nvm/versions/node/v18/bin/node", "person/.npmrc"},
+			files: []string{"person/.nvm/versions/node/v20/bin/node*", "person/.nvm/versions/node/v20/lib/x.js", "person/.nvm/versions/node/v20/etc/npmrc", "person/.nvm/versions/node/v18/bin/node*", "person/.npmrc"},
+			path:  "%/person/.nvm/versions/node/v20/bin",
+			read:  []string{"person/.nvm/versions/node/v20/bin/node", "person/.nvm/versions/node/v20/lib/x.js"},
+			none:  []string{"person/.nvm/versions/node/v20/etc/npmrc", "person/.nvm/versions/node/v18/bin/node", "person/.npmrc"},
 		},
 		"fnm": {
 			files: []string{"person/.local/share/fnm/node-versions/v20/installation/bin/node*", "person/.local/share/fnm/node-versions/v20/installation/lib/x.js", "person/.local/state/fnm_multishells/1_2 -> %/person/.local/share/fnm/node-versions/v20/installation", "person/.local/state/secret"},
@@ -38,10 +37,10 @@ func nodeTools() map[string]toolCase {
 		},
 		"volta": {files: []string{"person/.volta/bin/node*", "person/.volta/tools/x"}, path: "%/person/.volta/bin", read: []string{"person/.volta/tools/x"}, vars: []string{"VOLTA_HOME=%/person/.volta"}},
 		"npm's own prefix": {
-			files:  []string{"person/.npm-global/bin/x -> ../lib/node_modules/x/cli.js", "person/.npm-global/lib/node_modules/x/cli.js*", "person/.npm-global/etc/npmrc"},
-			path:   "%/person/.npm-global/bin",
-			read:   []string{"person/.npm-global/lib/node_modules/x/cli.js"},
-			hidden: []string{"person/.npm-global/etc/npmrc"},
+			files: []string{"person/.npm-global/bin/x -> ../lib/node_modules/x/cli.js", "person/.npm-global/lib/node_modules/x/cli.js*", "person/.npm-global/etc/npmrc"},
+			path:  "%/person/.npm-global/bin",
+			read:  []string{"person/.npm-global/lib/node_modules/x/cli.js"},
+			none:  []string{"person/.npm-global/etc/npmrc"},
 		},
 		"npm's prefix in ~/.local": {
 			files: []string{"person/.local/bin/x -> ../lib/node_modules/x/bin/cli.js", "person/.local/lib/node_modules/x/bin/cli.js*", "person/.local/lib/node_modules/y/i.js", "person/.local/lib/z"},
