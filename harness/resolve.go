@@ -40,9 +40,11 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 
 // A misspelled glob would protect, send or allow nothing without a word.
 func (h Host) noteUnmatched(root string, v config.Values, file config.File) {
-	for _, s := range []config.Setting[[]string]{config.Protect, config.Only, config.Send, config.Include} {
+	below := map[string][]string{} // the globs whose files are to be looked for in a directory, in one walk
+	matched := map[string]bool{}
+	settings := []config.Setting[[]string]{config.Protect, config.Only, config.Send, config.Include}
+	for _, s := range settings {
 		for _, glob := range s.In(v) {
-			globs, found := treepath.CompileValid([]string{glob}, true), errors.New("found")
 			top := path.Dir(glob) // as far as it is literal
 			for strings.ContainsAny(top, `*?[{\`) {
 				top = path.Dir(top)
@@ -50,22 +52,38 @@ func (h Host) noteUnmatched(root string, v config.Values, file config.File) {
 			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(top))); err != nil { // it may have another case
 				top = "."
 			}
-			err := fs.WalkDir(os.DirFS(root), top, func(name string, d fs.DirEntry, err error) error {
-				switch {
-				case err != nil || d.IsDir() && d.Name() == ".git":
-					return fs.SkipDir
-				case !d.IsDir() && globs.Match(name):
-					return found
-				}
-				return nil
-			})
-			if err == found {
-				continue
+			below[top] = append(below[top], glob)
+		}
+	}
+	for top, globs := range below {
+		open := map[string]treepath.Patterns{}
+		for _, glob := range globs {
+			open[glob] = treepath.CompileValid([]string{glob}, true)
+		}
+		_ = fs.WalkDir(os.DirFS(root), top, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() && d.Name() == ".git" {
+				return fs.SkipDir
 			}
+			for glob, one := range open {
+				if !d.IsDir() && one.Match(name) {
+					matched[glob] = true
+					delete(open, glob)
+				}
+			}
+			if len(open) == 0 {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+	for _, s := range settings {
+		for _, glob := range s.In(v) {
 			problem, hint := strconv.Quote(glob)+" matches no file", "patterns are relative to "+root
-			if slices.Contains(s.In(file.Shared()), glob) {
+			switch {
+			case matched[glob]:
+			case slices.Contains(s.In(file.Shared()), glob):
 				h.Note(file.Wrong(s.Key, problem, hint).Error())
-			} else {
+			default:
 				h.Note("--" + s.FlagName() + ": " + problem + "; " + hint)
 			}
 		}

@@ -413,6 +413,17 @@ func (p *Past) RestoredTo() *int {
 	return p.restored
 }
 
+// UndoneTo returns the round whose tree the user restored; nil if the tree is that of the last
+// round, or of the best one, which the run itself restored.
+func (p *Past) UndoneTo() *int {
+	end, _ := p.End()
+	to := p.RestoredTo()
+	if to == nil || *to == p.State().Round || end.Restored && *to == end.Best {
+		return nil
+	}
+	return to
+}
+
 // NewestManifest returns the object of the newest manifest, and the files that edits wrote
 // since. certain means that nothing else of hone's can have changed the tree since: no
 // command, check or server ran. The object is empty if there is no manifest.

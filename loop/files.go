@@ -53,16 +53,18 @@ const maxParts = 12
 
 func partOfCheck(files workspace.Manifest, judges func(path string) bool) string {
 	others := map[string]bool{} // directories that have files that are not
+	var judging workspace.Manifest
 	for _, f := range files {
-		for dir := path.Dir(f.Path); !judges(f.Path) && dir != "."; dir = path.Dir(dir) {
+		if judges(f.Path) {
+			judging = append(judging, f)
+			continue
+		}
+		for dir := path.Dir(f.Path); dir != "." && !others[dir]; dir = path.Dir(dir) {
 			others[dir] = true
 		}
 	}
 	var parts []string
-	for _, f := range files {
-		if !judges(f.Path) {
-			continue
-		}
+	for _, f := range judging {
 		part := render.Line(f.Path)
 		if m := likeTest.FindStringSubmatch(path.Base(f.Path)); m != nil {
 			part = m[1] + "*" + m[2] + m[3]
@@ -70,15 +72,17 @@ func partOfCheck(files workspace.Manifest, judges func(path string) bool) string
 		for dir := path.Dir(f.Path); dir != "." && !others[dir]; dir = path.Dir(dir) {
 			part = render.Line(dir) + "/"
 		}
-		if !slices.Contains(parts, part) {
-			parts = append(parts, part)
+		if slices.Contains(parts, part) {
+			continue
 		}
+		if len(parts) == maxParts {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, part)
 	}
 	if len(parts) == 0 {
 		return ""
-	}
-	if len(parts) > maxParts {
-		parts = append(parts[:maxParts], "…")
 	}
 	return "Part of the check, which must pass without edits of these: " + strings.Join(parts, ", ") + "\n"
 }

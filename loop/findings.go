@@ -219,9 +219,10 @@ type entry []telling
 // one test.
 type telling struct {
 	check.Finding
-	line  string
-	times int
-	lines []string // others than its own
+	line   string
+	values string // what a test got and wanted, with its name; empty if others may have the same by chance
+	times  int
+	lines  []string // others than its own
 }
 
 func tell(f check.Finding) telling {
@@ -229,14 +230,19 @@ func tell(f check.Finding) telling {
 	if frame, _, _ := owner(f); frame != "" {
 		line += " " + frame
 	}
-	return telling{f, line, 1, nil}
+	values := ""
+	head, _, _ := strings.Cut(f.Text, "\n")
+	if m, test := gotAndWant.FindStringSubmatch(head), strings.LastIndex(f.ID, " > "); m != nil && test >= 0 {
+		values = f.ID[:test] + m[1]
+	}
+	return telling{f, line, values, 1, nil}
 }
 
 func (e entry) with(f check.Finding) entry {
 	now := tell(f)
 	for i, t := range e {
 		other := t.Line != f.Line
-		if t.line != now.line && !(other && values(f) != "" && values(f) == values(t.Finding)) {
+		if t.line != now.line && !(other && now.values != "" && now.values == t.values) {
 			continue
 		}
 		t.times++
@@ -247,16 +253,6 @@ func (e entry) with(f check.Finding) entry {
 		return e
 	}
 	return append(e, now)
-}
-
-// values are what a test got and wanted, with its name; empty if others may have the same by chance.
-func values(f check.Finding) string {
-	head, _, _ := strings.Cut(f.Text, "\n")
-	m, test := gotAndWant.FindStringSubmatch(head), strings.LastIndex(f.ID, " > ")
-	if m == nil || test < 0 {
-		return ""
-	}
-	return f.ID[:test] + m[1]
 }
 
 // told returns a text about the first finding, and what the others say that it does not.

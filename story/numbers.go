@@ -93,8 +93,8 @@ func StandingOf(past *history.Past, working bool) Standing {
 		s.Mark, s.Result = Failed, "died"
 	}
 	s.Text = KindText(history.Kind(s.Result))
-	switch to := past.RestoredTo(); {
-	case working || to == nil || *to == past.State().Round || end.Restored && *to == end.Best:
+	switch to := past.UndoneTo(); {
+	case working || to == nil:
 	case *to == 0:
 		s.Mark, s.Text = Unfinished, "undone"
 	default:

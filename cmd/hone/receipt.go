@@ -158,7 +158,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	past := r.Past
 	n := story.NumbersOf(past, past.Ledger(), 0)
-	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind, Undone: undoneTo(past, end),
+	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind, Undone: past.UndoneTo(),
 		Rounds: n.Rounds, Tokens: n.Tokens, Unconfirmed: n.Unconfirmed, Cost: n.Cost, Models: []string{}, Judges: []string{},
 		Journal: journalReceipt{past.Last().Hash(), len(past.Events())}}
 	for _, asked := range history.Of[history.Reserve](past.Events()) {
@@ -197,14 +197,4 @@ func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 		}
 	}
 	return p
-}
-
-// undoneTo returns the round whose files a user restored; nil if these are the files of the last one, or of the best
-// one, which the run itself restored.
-func undoneTo(past *history.Past, end history.End) *int {
-	to := past.RestoredTo()
-	if to == nil || *to == past.State().Round || end.Restored && *to == end.Best {
-		return nil
-	}
-	return to
 }

@@ -55,7 +55,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	}
 	defer run.Close()
 	end, _ := run.Past.End()
-	if to := run.Past.RestoredTo(); end.Kind == hone.KindDone && to != nil && *to != run.Past.State().Round {
+	if to := run.Past.UndoneTo(); end.Kind == hone.KindDone && to != nil {
 		return failure.Usage("the run is done, and it was undone: the files are as they were "+story.EndOfRound(*to),
 			fmt.Sprintf("start a new run with its command; or bring its result back: hone undo %s%s --to-round %d", ref, failure.Elsewhere(run.Dir), run.Past.State().Round))
 	}

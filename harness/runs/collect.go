@@ -89,7 +89,8 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 			}
 			newer := len(all) - 1 - i
 			at, open := time.Time{}, true // what cannot be read may be resumed
-			if events, err := home.Read(run); err == nil && len(events) > 0 {
+			events, unread := home.Read(run)
+			if unread == nil && len(events) > 0 {
 				past := history.Read(events)
 				end, _ := past.End()
 				over := []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindStuck, hone.KindUnreadable}
@@ -104,7 +105,10 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 			if others && o.MaxSize >= 0 {
 				limit = max(0, o.MaxSize-size)
 			}
-			needed, err := neededBy(home, run)
+			if transient.Is(unread) {
+				return unread
+			}
+			needed, err := neededBy(home, run, events)
 			if err != nil {
 				return err
 			}
@@ -122,12 +126,9 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 	return err
 }
 
-// neededBy returns the objects that a run needs. A run that cannot be read needs none but those of its own pack.
-func neededBy(home *journal.Home, run string) (names []string, err error) {
-	events, err := home.Read(run)
-	if transient.Is(err) {
-		return nil, err
-	}
+// neededBy returns the objects that a run with these events needs; of one that cannot be read there are none, and it
+// needs none but those of its own pack.
+func neededBy(home *journal.Home, run string, events []journal.Event) (names []string, err error) {
 	needs := history.NeededObjects
 	if start, err := Started(run, events); err == nil && start.Redacted {
 		needs = history.Manifests

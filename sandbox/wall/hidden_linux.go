@@ -133,7 +133,7 @@ func (r *newRoot) put(e sandbox.Entry) error {
 		fd, err := newFS("tmpfs", int(attributes), "mode", "0555", "size", "1m")
 		return r.attach(fd, err, e.Path, true, 0)
 	case e.Access == sandbox.AccessNone:
-		fd, err := openTree(unix.AT_FDCWD, os.DevNull) // nobody, root included, opens a device on such a mount
+		fd, err := openTree(unix.AT_FDCWD, os.DevNull) // even root cannot open a device on such a mount
 		return r.attach(fd, err, e.Path, false, attributes|unix.MOUNT_ATTR_RDONLY)
 	case e.Access == sandbox.AccessRead:
 		attributes |= unix.MOUNT_ATTR_RDONLY
