@@ -107,11 +107,14 @@ func openBook(aside, except string) (*book, error) {
 		}
 		r, damaged := readRecord(path)
 		b.standing.add(r.Placeholders)
-		if lock, locked := sandbox.Lock(path); locked != nil {
-			b.needed.add(r.Placeholders)
-		} else {
+		switch lock, locked := sandbox.Lock(path); {
+		case locked == nil:
 			lock.Close()
 			b.dead = append(b.dead, page{r, path, damaged})
+		case ignoreMissing(damaged) != nil:
+			err = errors.Join(err, fmt.Errorf("%s: %w", path, damaged))
+		default:
+			b.needed.add(r.Placeholders)
 		}
 	}
 	if err != nil {
@@ -120,8 +123,8 @@ func openBook(aside, except string) (*book, error) {
 	return b, err
 }
 
-// Recover does what earlier processes owe: it restores the protected paths that their commands changed, and removes
-// their placeholders. aside is the Aside of their policies. Call it before anything is read
+// Recover does what earlier processes owe: it restores the protected paths that their commands changed in tree, and removes
+// their placeholders everywhere. aside is the Aside of their policies. Call it before anything is read
 // that a command may have changed: a configuration, and what the next policy names. A record of what cannot be done yet
 // stays, and so does one that cannot be read. An error names those that are damaged or concern tree, but not
 // placeholders in a directory that is away.
@@ -135,29 +138,29 @@ func Recover(aside, tree string) (all []sandbox.Restored, err error) {
 		return nil, err
 	}
 	defer b.unlock()
+	if real, err := filepath.EvalSymlinks(tree); err == nil { // as in a record
+		tree = real
+	}
 	for _, p := range b.dead {
-		restored, failed := p.settle(b)
-		all = append(all, restored...)
-		if failed != nil && (p.damaged != nil || p.concerns(tree)) {
+		concerned := p.damaged != nil || p.concerns(tree)
+		failed := p.damaged
+		if concerned && failed == nil {
+			var restored []sandbox.Restored
+			restored, failed = restore(p.Entries, aside, b.standing)
+			all = append(all, restored...)
+		}
+		owed := remove(p.Placeholders, b.needed)
+		if failed == nil && owed == nil && (concerned || len(p.Entries) == 0) {
+			failed = os.Remove(p.path)
+		}
+		if !errors.Is(owed, errAway) {
+			failed = errors.Join(failed, owed)
+		}
+		if failed != nil && concerned {
 			err = errors.Join(err, fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", p.path, failed))
 		}
 	}
 	return all, err
-}
-
-func (p page) settle(b *book) ([]sandbox.Restored, error) {
-	if p.damaged != nil {
-		return nil, p.damaged
-	}
-	restored, err := restore(p.Entries, filepath.Dir(p.path), b.standing)
-	stay := remove(p.Placeholders, b.needed)
-	if err == nil && stay == nil {
-		err = os.Remove(p.path)
-	}
-	if errors.Is(stay, errAway) {
-		stay = nil
-	}
-	return restored, errors.Join(err, stay)
 }
 
 func (r record) concerns(tree string) bool {

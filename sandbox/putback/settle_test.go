@@ -154,7 +154,11 @@ func TestSettleDamaged(t *testing.T) {
 	wantError("with another directory", "not the same directory")
 	f.must(os.Remove(f.dir))
 	f.must(os.Rename(f.dir+"2", f.dir))
-	restored, err := Recover(f.aside, f.dir)
+	if restored, err := Recover(f.aside, t.TempDir()); err != nil || restored != nil {
+		t.Errorf("in another tree: %v, %v", restored, err)
+	}
+	f.run("ln -s tree ../link")
+	restored, err := Recover(f.aside, filepath.Join(f.dir, "../link"))
 	f.must(err)
 	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 }

@@ -139,10 +139,11 @@ func cacheBase(root string) (string, error) {
 	return base, nil
 }
 
-// Recover restores the protected files that commands changed and removes placeholders, of all trees, if the
-// hone that ran them died before it could. It takes away the repositories that they made in a tree and git
-// would obey, and removes the directories of all processes that were killed. It returns a note for the user about
-// each. It does not touch the files of a hone that is still alive. The error is a *hone.Stop.
+// Recover restores the protected files of a tree that commands changed, and takes away the
+// repositories that they made and git would obey, if the hone that ran them died before it
+// could. It returns a note for the user about each. It also removes the placeholders and the
+// directories of all processes that were killed. It does not touch the files
+// of a hone that is still alive. The error is a *hone.Stop.
 func Recover(root string) (notes []string, err error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		abandoned(filepath.Join(cache, "hone", runPrefix), func(dir string) { _ = clone.Remove(dir) }) // or the next time
