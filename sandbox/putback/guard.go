@@ -2,6 +2,11 @@
 // command runs: it restores them afterwards, and puts placeholders where nothing may be.
 // What it owes is recorded before a command starts, outside of what commands may write:
 // [Recover] finishes the work of a process that was killed.
+//
+// Each guard has a record of its own, which is on the disk before its first placeholder is created and
+// until its last command has left nothing to do. Its process locks the record meanwhile: one that is not locked
+// is of a process that was killed, or could not do all it owes. A mutex orders the starts and ends of
+// commands and the recoveries of all processes of the user, so that each sees which placeholders the others need.
 package putback
 
 import (
