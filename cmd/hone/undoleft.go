@@ -111,21 +111,3 @@ func placeRun(ctx context.Context, run *runs.Recorded) (notes []string, err erro
 	}
 	return notes, nil
 }
-
-// An undo of files that were not restored here would be recorded, and keep [placeRun] from restoring them later. A tree that is
-// the run's already passes.
-func checkPlaced(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
-	if p == nil || err != nil {
-		return err
-	}
-	if len(p.Changes)+len(p.Conflicts) == 0 {
-		return run.Place(ctx, p)
-	}
-	named := run.Journal.Run() + failure.Elsewhere(run.Dir)
-	hint := fmt.Sprintf("hone resume %s restores them, and continues", named)
-	if last := run.Past.State().Round; last > 0 {
-		hint += fmt.Sprintf("; hone undo %s --to-round %d only restores them", named, last)
-	}
-	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
-}
