@@ -56,16 +56,6 @@ func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
 	case "show", "watch", "web", "resume", "undo", "replay", "export":
 		c.ValidArgsFunction = a.completeRun
-	case "trust":
-		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			words, directive := a.completeRun(c, args, word)
-			if len(args) == 0 && len(words) == 0 {
-				return nil, cobra.ShellCompDirectiveDefault // files
-			}
-			return words, directive
-		}
-	case "eval":
-		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "take", "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
