@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
@@ -91,7 +90,18 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return replayMismatch(err, j)
 	}
-	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()))
+	for _, p := range done.Unexplained {
+		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
+	}
+	for _, p := range done.Lost {
+		fmt.Fprintf(a.out, "not compared (contents were not stored): %s\n", render.Line(p))
+	}
+	if done.Open {
+		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
+	}
+	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
+		render.Count(done.Rounds, "decision"), render.Count(done.Requests, "request"), render.Count(done.Edits, "edit"), render.Count(done.Trees, "snapshot"), j.Head())
+	fmt.Fprintf(a.out, "next: hone show %s\n", render.Line(run+failure.Elsewhere(home.Workspace())))
 	return nil
 }
 
@@ -111,20 +121,4 @@ func replayMismatch(err error, j *journal.Journal) error {
 	}
 	return &failure.Error{Kind: failure.Differs, Why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
 		Hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
-}
-
-// at is empty, or the flag -C with the directory.
-func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, at string) {
-	for _, p := range r.Unexplained {
-		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
-	}
-	for _, p := range r.Lost {
-		fmt.Fprintf(a.out, "not compared (contents were not stored): %s\n", render.Line(p))
-	}
-	if r.Open {
-		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
-	}
-	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
-		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "snapshot"), j.Head())
-	fmt.Fprintf(a.out, "next: hone show %s\n", render.Line(j.Run()+at))
 }
