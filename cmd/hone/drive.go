@@ -197,7 +197,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 			if o.json {
 				fmt.Fprintf(a.out, "%s\n", line)
 			}
-			a.logLine(line, s.Say)
+			if a.log != nil {
+				if _, err := io.WriteString(a.log, a.redactKnown(string(line))+"\n"); err != nil { // the run goes on, because its journal has the event
+					s.Say("hone: note: --log: %v; the rest is not in the file; hone show last --json prints it", err)
+					a.log = nil
+				}
+			}
 		}
 		reply.Show(e)
 	}))

@@ -37,7 +37,13 @@ func (p *undoPlan) leftLines(ctx context.Context, restored []string, end time.Ti
 		})
 	}
 	add("changed outside the run", p.Outside)
-	add("run log", topLevel(logs))
+	for i, name := range logs { // the directory at the top stands for all that is in it
+		if top, _, inside := strings.Cut(name, "/"); inside {
+			logs[i] = top + "/"
+		}
+	}
+	slices.Sort(logs)
+	add("run log", slices.Compact(logs))
 	add("may be older than the run", p.Doubtful)
 	add("ignored by git, changed after the run started", left.Ignored)
 	add("commit", left.Commits)
@@ -64,19 +70,6 @@ func (p *undoPlan) repositoryLines() (lines []string) {
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)
-}
-
-// Paths without a top-level directory stay.
-func topLevel(paths []string) []string {
-	var names []string
-	for _, p := range paths {
-		if top, _, inside := strings.Cut(p, "/"); inside {
-			p = top + "/"
-		}
-		names = append(names, p)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // placeRun brings the tree into the state in which a run left its own, if it was imported
