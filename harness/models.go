@@ -145,7 +145,7 @@ func splitModel(model string) (Provider, string, error) {
 	next := useModel("gemini/gemini-2.5-pro")
 	next.Remark = "for example"
 	next.Or = &hone.Next{Flags: []hone.Flag{{Name: "model", Value: "openai/NAME"}, {Name: "base-url", Value: "URL"}}, Remark: "for an OpenAI-compatible server"}
-	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of task or phase", model, strings.Join(names, ", "), agentProvider)}
+	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of fix, task or phase", model, strings.Join(names, ", "), agentProvider)}
 }
 
 func useModel(name string) hone.Next {
