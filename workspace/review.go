@@ -134,8 +134,6 @@ func (r *review) edit(i int, e Edit) Verdict {
 		v.Ruling, v.Reason = Deny, reason
 	case e.Delete && !before.Exists():
 		v.Ruling, v.Reason = Drop, "there is no such file to delete"
-	case e.Delete && r.cur.IsMount(cleaned):
-		v.Ruling, v.Reason = Deny, "it is mounted from outside, so it can be changed but not deleted"
 	case !e.Delete && before.Exists() && bytes.Equal(old, e.Content):
 		v.Ruling, v.Reason = Drop, "the file already has these contents"
 	default:
