@@ -314,14 +314,11 @@ func (c *Cursor) ChmodDir(path string, mode fs.FileMode) error {
 
 // RemoveDir removes an empty directory.
 func (c *Cursor) RemoveDir(path string) error {
-	info, err := c.Lstat(path)
-	if err == nil {
-		err = requireDir(path, info.Mode)
-	}
+	name, err := c.enterParent(path)
 	if err != nil {
 		return err
 	}
-	return c.top().root.Remove(treepath.Base(path))
+	return c.top().rmdir(name)
 }
 
 // Create creates a file, for this user only, and opens it for writing. Its owner is that of

@@ -9,6 +9,17 @@ import (
 
 func (d openedDir) lstat(name string) (Info, error) { return infoOf(d.root.Lstat(name)) }
 
+func (d openedDir) rmdir(name string) error {
+	info, err := d.root.Lstat(name)
+	if err == nil {
+		err = requireDir(name, info.Mode())
+	}
+	if err != nil {
+		return err
+	}
+	return d.root.Remove(name)
+}
+
 func stat(f *os.File) (Info, error) { return infoOf(f.Stat()) }
 
 // Only size and modification time of a file are compared: a program that resets the latter

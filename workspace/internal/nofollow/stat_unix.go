@@ -21,6 +21,11 @@ func (d openedDir) lstat(name string) (Info, error) {
 	}
 }
 
+// [os.Root.Remove] would remove a file that another process puts in the place of the directory.
+func (d openedDir) rmdir(name string) error {
+	return pathError("rmdir", name, unix.Unlinkat(int(d.dir.Fd()), name, unix.AT_REMOVEDIR))
+}
+
 func stat(f *os.File) (Info, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
