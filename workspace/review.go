@@ -27,7 +27,7 @@ import (
 //   - a path that is not UTF-8, because a record could not store it
 //   - hone's own files and configuration
 //   - a path in a directory that git takes for a repository, or would with this change
-//   - the closed directory of the tree's options
+//   - closed paths (Tree.Shut)
 //   - a path that the change names twice, or that is below another path of the
 //     change, ignoring case
 //   - a path through a symlink, or below a file or in the place of a directory, unless the
@@ -118,7 +118,7 @@ func (r *review) edit(i int, e Edit) Verdict {
 	}
 	old, before, err := r.currentFile(cleaned)
 	if err != nil && !e.Delete && !transient.Is(err) {
-		if paths, ok := r.tree.roomFor(cleaned, r.deleted); ok && len(paths) > 0 {
+		if paths := r.roomFor(cleaned); len(paths) > 0 {
 			r.rooms[i], err = paths, nil
 		}
 	}
@@ -140,6 +140,28 @@ func (r *review) edit(i int, e Edit) Verdict {
 		r.ask(&v)
 	}
 	return v
+}
+
+// roomFor returns the deleted paths that make room for a new file: the file in the place of one of
+// its directories, or all files of the directory in its place; nil if they do not make room.
+func (r *review) roomFor(path string) (paths []string) {
+	for dir := treepath.Parent(path); dir != ""; dir = treepath.Parent(dir) {
+		if r.deleted[dir] {
+			return []string{dir}
+		}
+	}
+	err := r.cur.Walk(path, func(p string, info nofollow.Info, err error) error {
+		if err == nil && !info.Mode.IsDir() {
+			if paths = append(paths, p); !r.deleted[p] {
+				err = fs.ErrExist
+			}
+		}
+		return err
+	})
+	if r.tree.note(err); err != nil {
+		return nil
+	}
+	return paths
 }
 
 // ask decides on an edit that nothing denies: whether the file must be read first, or a
