@@ -93,7 +93,7 @@ func house() []room {
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox", "sandbox/wall"}},
-		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/transient", "internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/crashtest/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
