@@ -1,6 +1,8 @@
 package wall
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +37,7 @@ type walled struct {
 	starts bool   // the command may have started
 	result *ended // nil if the supervisor was killed before
 	failed error
+	said   bytes.Buffer // what the program that builds the wall printed; only once the tree has ended
 }
 
 // start starts the supervisor of a command. A command without arguments only tries the walls; up
@@ -88,8 +92,12 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
+	cmd.Stderr, cmd.WaitDelay = &l.said, process.Lull
 	if s.Policy.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
+	}
+	if s.Policy.Wall.Namespaces() { // the kernel ends what is in them
+		cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
 	if l.tree, err = process.StartSupervisor(cmd, s.Place); err != nil {
@@ -225,8 +233,11 @@ func (l *walled) failure() error {
 	if l.failed != nil {
 		return l.failed
 	}
-	if text := strings.TrimSpace(string(l.streams.Stderr())); text != "" {
-		return errors.New(text)
+	if l.tree.Exit().Signal != "" { // what is behind it may say so
+		return errSilent
+	}
+	if text := strings.Fields(l.said.String() + " " + string(l.streams.Stderr())); len(text) > 0 {
+		return errors.New(strings.Join(text, " "))
 	}
 	return errSilent
 }
