@@ -47,7 +47,7 @@ type Walls struct {
 	home    string   // the directory whose .hone/aside receives repositories; empty means Root
 	watches *watches // of the session; nil means walls of their own
 
-	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
+	keeper *wall.Keeper // nil means that commands may outlive this process where no helper ends them
 
 	// secrets are the secret files of an earlier search; nil if there was none. Only
 	// walls that hide nothing use them: what others hide must be found when they are built.

@@ -34,8 +34,8 @@ type walled struct {
 
 	over   chan struct{} // closed after the supervisor's last message
 	ready  *sandbox.Grade
-	starts bool   // the command may have started
-	result *ended // nil if the supervisor was killed before
+	starts bool            // the command may have started
+	result *sandbox.Result // nil if the supervisor was killed before
 	failed error
 	said   bytes.Buffer // what the program that builds the wall printed; only once the tree has ended
 }
@@ -49,7 +49,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 	l := &walled{over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
-	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
+	if l.streams, err = process.NewStreams(&files, c); err != nil {
 		return nil, err
 	}
 	started := make(chan error)
@@ -266,14 +266,14 @@ func (l *walled) GroupLives() bool {
 
 // End ends everything behind the walls and the supervisor, and returns how the
 // command exited.
-func (l *walled) End() process.Exit {
+func (l *walled) End() sandbox.Result {
 	l.control.hangUp() // the supervisor then exits by itself
 	timer := time.NewTimer(process.SweepTime)
 	defer timer.Stop()
 	clean := false
 	select {
 	case <-l.tree.Exited():
-		clean = l.tree.Exit() == process.Exit{} // after all other processes have ended
+		clean = l.tree.Exit().Exit == 0 // after all other processes have ended
 	case <-timer.C:
 	}
 	if clean {
@@ -290,7 +290,7 @@ func (l *walled) End() process.Exit {
 	l.control.close()
 	l.dials.Unlock()
 	if l.result == nil {
-		l.result = &ended{Exit: process.Exit{Status: -1, Signal: unix.SIGKILL.String()}}
+		return sandbox.Result{Exit: -1, Signal: unix.SIGKILL.String()}
 	}
-	return l.result.Exit
+	return *l.result
 }

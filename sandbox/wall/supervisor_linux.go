@@ -185,7 +185,9 @@ func (k *supervisor) supervise() {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	_ = k.send(message{Exit: &ended{k.tree.Exit(), over}})
+	how := k.tree.Exit()
+	how.OverLimit = over
+	_ = k.send(message{Exit: &how})
 	if over == "" {
 		<-k.gone
 	}

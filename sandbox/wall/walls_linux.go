@@ -183,12 +183,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 			return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
 		}
 	}
-	supervise := func() (sandbox.Result, error) {
-		began := time.Now()
-		result, err := w.supervise(ctx, c, up)
-		result.Duration = time.Since(began)
-		return result, err
-	}
+	supervise := func() (sandbox.Result, error) { return w.supervise(ctx, c, up) }
 	if c.Stdin == nil { // otherwise the first supervisor may have read some of it
 		supervise = again(supervise)
 	}
@@ -201,18 +196,15 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, err
 	}
 	defer unlock()
-	o := process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
+	r := process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
 	if start, ok := errors.AsType[*sandbox.StartError](l.failed); ok {
 		return sandbox.Result{}, start
 	}
-	if (l.failed != nil || !l.starts && !o.TimedOut) && ctx.Err() == nil {
+	if (l.failed != nil || !l.starts && !r.TimedOut) && ctx.Err() == nil {
 		return sandbox.Result{}, w.spec.unavailable(l.failure())
 	}
-	return sandbox.Result{
-		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, OverLimit: l.result.Over,
-		Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded,
-	}, nil
+	return r, nil
 }
 
 // SetKeeper sets what marks the commands; nil means that nothing does. Call it before the first one.
-func (w *Walls) SetKeeper(k *sandbox.Keeper) { w.spec.Place = k.Place() }
+func (w *Walls) SetKeeper(k *Keeper) { w.spec.Place = k.Place() }
