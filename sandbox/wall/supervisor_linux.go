@@ -64,7 +64,7 @@ func runSupervisor(c control) error {
 	if err != nil || k.tree == nil {
 		return err
 	}
-	kernel.TakeSpare(k.Policy.Limits, k.tree.PID())
+	kernel.TakeSpare(k.tree.PID())
 	releaseStreams()
 	k.supervise()
 	return nil
