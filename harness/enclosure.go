@@ -33,10 +33,10 @@ func Recover(root string) ([]string, error) { return walldir.Recover(root) }
 // creates nothing.
 func CheckState(root string) error { return walldir.CheckState(root) }
 
-// DeniedNotes returns a note for each cause for which a command seems to have failed
+// deniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir. It can miss a cause, or
 // name a wrong one.
-func (w *Walls) DeniedNotes(dir, output string) map[string]string {
+func (w *Walls) deniedNotes(dir, output string) map[string]string {
 	if w.Grade().Wall == sandbox.NoWall {
 		return nil
 	}
@@ -60,9 +60,11 @@ func (w *Walls) deniedCommand(dir string) denied.Command {
 	return c
 }
 
-// RecoveredNotes says which protected files [Recover] restored before these walls
-// were built; nil if there are none.
-func (w *Walls) RecoveredNotes() []string { return w.recovered }
+// Notes tells the user which protected files [Recover] restored before these walls were built,
+// whether the secret files are hidden from commands, and that these can write recorded runs. Some may be empty.
+func (w *Walls) Notes() []string {
+	return slices.Concat(w.recovered, []string{secretsNote(w.secretFiles, w.Grade().Wall), w.homeNote()})
+}
 
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a
@@ -195,10 +197,6 @@ func (w *Walls) Secrets() []string {
 	}
 	return lines
 }
-
-// SecretsNote tells the user whether the secret files are hidden from commands;
-// empty if there are none.
-func (w *Walls) SecretsNote() string { return secretsNote(w.secretFiles, w.Grade().Wall) }
 
 // Landlock cannot hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
