@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"hone"
 	"hone/harness/internal/denied"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
@@ -84,7 +83,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 	if w.dir, err = walldir.New(w.Root, w.ID); err != nil {
 		return err
 	}
-	if err = w.buildFirst(ctx); err == nil && !w.alike {
+	if err = w.buildPolicy(ctx); err == nil && !w.alike {
 		w.proved, err = proveOnce(ctx, w.Grade(), w.policy.Tree)
 	}
 	if err == nil {
@@ -101,25 +100,8 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 	return err
 }
 
-func (w *Walls) buildFirst(ctx context.Context) error {
-	kinds := []sandbox.Wall{w.Settings.Wall}
-	if w.Plan.Hides && kinds[0] == sandbox.Auto { // else package wall chooses
-		kinds = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
-	}
-	var why []string
-	for _, kind := range kinds {
-		err := w.buildKind(ctx, kind)
-		none, cannot := errors.AsType[*sandbox.WallError](err)
-		if !cannot || len(kinds) == 1 {
-			return err
-		}
-		why = append(why, none.Error())
-	}
-	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project works here: " + strings.Join(why, "; "),
-		Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}}}
-}
-
-func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
+func (w *Walls) buildPolicy(ctx context.Context) (err error) {
+	kind := w.Settings.Wall
 	if w.secrets != nil && kind == sandbox.NoWall {
 		w.secretFiles = *w.secrets
 	} else if w.secretFiles, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
@@ -128,7 +110,9 @@ func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
 	if w.policy, err = w.makePolicy(ctx); err != nil {
 		return err
 	}
-	w.policy.Wall = kind
+	if w.policy.Wall = kind; w.Plan.Hides && kind == sandbox.Auto {
+		w.policy.Wall = sandbox.AutoMounts
+	}
 	if w.built, err = wall.Build(ctx, w.policy); err != nil {
 		return err
 	}

@@ -205,6 +205,8 @@ func NoWalls(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
 		stop.Next.Or = &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "none"}}, Remark: "which gives commands your own rights"}
+	case errors.As(err, &none) && none.Wall == sandbox.AutoMounts:
+		stop.Next.Or = &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}
 	case errors.As(err, &hinter) && hinter.Hint() != "":
 		stop.Next = hone.Next{First: hinter.Hint()}
 	}

@@ -30,7 +30,7 @@ type Walls struct {
 // falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
-	if p.Wall == sandbox.Auto {
+	if p.Wall == sandbox.Auto || p.Wall == sandbox.AutoMounts {
 		return buildAuto(ctx, p)
 	}
 	w, err := newWalls(p)
@@ -50,8 +50,12 @@ func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 
 // It never chooses Firejail.
 func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
+	auto := p.Wall
 	var why []string
-	for _, p.Wall = range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
+	for _, p.Wall = range Kinds() {
+		if p.Wall == sandbox.Firejail || auto == sandbox.AutoMounts && !p.Wall.Mounts() {
+			continue
+		}
 		w, err := Build(ctx, p)
 		if err == nil {
 			w.grade.Why = strings.Join(why, "; ")
@@ -63,7 +67,7 @@ func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 		}
 		why = append(why, unavailable.Error())
 	}
-	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
+	return nil, &sandbox.WallError{Wall: auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
 }
 
 // They have not been tried yet.
