@@ -154,6 +154,7 @@ func TestRenewListPrice(t *testing.T) {
 		}
 	}
 }
+
 // TestLimitsOfSimilar: a model that is newer than the list has the limits of its family.
 func TestLimitsOfSimilar(t *testing.T) {
 	for name, want := range map[string][2]int64{
