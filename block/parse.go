@@ -207,7 +207,6 @@ func (p *parser) isWhole(m, end marker, inside []marker) bool {
 	return whole
 }
 
-// take adds a block to the reply.
 func (p *parser) take(m, end marker) {
 	p.spans = append(p.spans, [2]int{m.end(), end.start})
 	content := p.text[m.end():end.start]

@@ -128,7 +128,6 @@ func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guar
 	return g, err
 }
 
-// keyGuard is Guard without the secrets of a workspace.
 func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	var addresses []string
 	for _, m := range loop.AllModels(l) {

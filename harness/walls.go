@@ -118,7 +118,6 @@ func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	return w
 }
 
-// raise builds the walls of a session, unless they are.
 func (w *Walls) raise(ctx context.Context) error {
 	if w.session == nil {
 		return nil

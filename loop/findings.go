@@ -175,7 +175,6 @@ func said(f check.Finding) string {
 	return anyValue.ReplaceAllString(head, "<v>")
 }
 
-// lineOf is a finding's first line, which has the values.
 func lineOf(f check.Finding) string {
 	first, _, _ := strings.Cut(shortRuns(strings.TrimRight(FindingText(f), "\r\n")), "\n")
 	if len(first) > maxShort+maxShort/2 {

@@ -70,7 +70,6 @@ func (a attributes) list(key string, values ...string) attributes {
 	return append(a, attribute{key, map[string]any{"arrayValue": map[string]any{"values": list}}})
 }
 
-// model adds a model, written PROVIDER/NAME.
 func (a attributes) model(name string) attributes {
 	provider, short, _ := strings.Cut(name, "/")
 	if provider == "gemini" {

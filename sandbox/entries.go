@@ -148,7 +148,6 @@ func absoluteTarget(link, target string) string {
 	return filepath.Join(filepath.Dir(link), target)
 }
 
-// resolved returns the path with the target of its first symlink.
 func resolved(path, link, target string) string {
 	return filepath.Join(absoluteTarget(link, target), strings.TrimPrefix(path, link))
 }

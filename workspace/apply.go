@@ -167,7 +167,6 @@ type clearing struct {
 	mode fs.FileMode
 }
 
-// failed returns the error of an action on a path.
 func (it *item) failed(action string, err error) error {
 	why := nofollow.Denial(err)
 	err = fmt.Errorf("%s %s: %w", action, treepath.Display(it.Path), nofollow.WithoutPath(err))
@@ -397,7 +396,6 @@ func (a *application) stage() error {
 	return a.tree.step("staged")
 }
 
-// write writes a state of a path to its temporary file.
 func (a *application) write(it *item, state Entry) error {
 	failed := func(err error) error {
 		if _, refused := errors.AsType[*treepath.RefusedError](err); refused {

@@ -59,7 +59,6 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// plain reports whether quoting leaves a string unchanged.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -57,7 +57,6 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	return content, image, err
 }
 
-// note keeps an error that may pass for Fault.
 func (t *Tree) note(err error) {
 	if transient.Is(err) {
 		t.passing.CompareAndSwap(nil, &err)

@@ -26,7 +26,6 @@ type language struct {
 	own func(root string, usual string) string
 }
 
-// languages returns the languages that hone knows.
 func languages() []language {
 	return []language{
 		{Marks: []string{"go.mod", "go.work"}, Check: "go vet ./... && go test ./..."},
@@ -110,7 +109,6 @@ func suggestedCheck(root string) (from, check string) {
 	return strings.Join(marks, " and ") + verb, checksOf(found)
 }
 
-// quotedCheck returns a command as one word of a command line.
 func quotedCheck(command string) string {
 	if strings.ContainsAny(command, "\"$`\\!") {
 		return "'" + command + "'" // no check that hone knows has a single quote

@@ -153,7 +153,6 @@ func (s *mcpServer) start(ctx context.Context, _ mcpRequest, in mcpStart) (*mcp.
 // keepMCPLogs is how long what a run printed is kept. Later its client cannot stop or undo it.
 const keepMCPLogs = 30 * 24 * time.Hour
 
-// newLog opens a file for what a run prints, and removes old ones.
 func (s *mcpServer) newLog() (*os.File, error) {
 	if err := os.MkdirAll(s.logs, 0o700); err != nil {
 		return nil, err
@@ -243,7 +242,6 @@ func (t *logTail) lines() (fresh []string) {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")[:bytes.Count(text, []byte("\n"))]
 }
 
-// last returns the last lines.
 func (t *logTail) last() string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")
@@ -299,7 +297,6 @@ func (s *mcpServer) undoRun(ctx context.Context, _ mcpRequest, in mcpRun) (*mcp.
 	return s.output(ctx, "undo", "-C", s.dir, "--", run)
 }
 
-// output returns what hone prints; it is an error if hone fails.
 func (s *mcpServer) output(ctx context.Context, args ...string) (*mcp.CallToolResult, any, error) {
 	r, err := s.hone(ctx, args...)
 	text := strings.TrimSpace(r.Printed + r.Said)

@@ -28,5 +28,4 @@ func ownSession() *syscall.SysProcAttr { return nil }
 // inForeground reports true: only Unix has terminals with a background.
 func inForeground(*os.File) bool { return true }
 
-// inputOf returns a reader of what the user types on a terminal.
 func inputOf(terminal *os.File) io.Reader { return terminal }

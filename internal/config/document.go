@@ -81,7 +81,6 @@ func (r rows) addFields(table string, of reflect.Type, opens string) {
 	}
 }
 
-// read checks the text, and fills the struct to which into points.
 func (d *Document) read(text []byte, into any) error {
 	if err := checkText(d.file, text); err != nil {
 		return err

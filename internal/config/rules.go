@@ -235,7 +235,6 @@ func stringHint(rule string) string {
 	}
 }
 
-// unless returns a rule that accepts the strings that match.
 func unless(form *lazyregexp.Regexp, problem, hint string) func(string) (string, string) {
 	return func(s string) (string, string) {
 		if form.MatchString(s) {

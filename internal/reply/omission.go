@@ -190,7 +190,6 @@ func uncomment(line string) (text string, commented, example bool) {
 	return strings.TrimSpace(trailer.ReplaceAllString(text, "")), commented, example
 }
 
-// isComment reports whether a line is only a comment, of any length.
 func isComment(line string) bool { return mark.MatchString(line) && !spread.MatchString(line) }
 
 // isRemark reports whether a line is only a short comment in words, or words in brackets.

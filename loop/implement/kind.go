@@ -197,7 +197,6 @@ func (l *Loop) Build(s loop.Session) (loop.Built, error) {
 	return built, nil
 }
 
-// prepare sets the role, without its model.
 func (l *Loop) prepare(guard *secret.Guard) {
 	l.Guard, l.Coder = guard, l.Model.Role("coder", l.WithAdvice(l.System))
 }

@@ -121,7 +121,6 @@ func (m meter) profiled(ctx context.Context, c hone.Copies) (string, error) {
 	return text[:strings.LastIndexByte(text, '\n')+1], nil
 }
 
-// first measures a copy of the tree before the first round.
 func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err error) {
 	s = history.Score{Name: m.name, Lower: m.lower}
 	done, err := m.begin(ctx)
@@ -288,7 +287,6 @@ func summary(samples []float64) (middle, noise float64) {
 	return s.Center, max(hi-s.Center, s.Center-lo) / math.Abs(s.Center)
 }
 
-// others returns the medians of the numbers that do not decide.
 func others(name string, samples []values) map[string]float64 {
 	all := values{}
 	for _, v := range samples {

@@ -44,7 +44,6 @@ func readMetric(out []byte) values {
 	return v
 }
 
-// parseNumber reads a decimal number that can be compared.
 func parseNumber(text string) (number float64, ok bool) {
 	text = strings.TrimSpace(text)
 	number, err := strconv.ParseFloat(text, 64)

@@ -210,7 +210,6 @@ func (l *Loop) Build(s loop.Session) (built loop.Built, err error) {
 	}, nil
 }
 
-// prepare sets the roles, without their models and tools.
 func (l *Loop) prepare(guard *secret.Guard) {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)

@@ -323,7 +323,6 @@ func (l *Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found
 	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 }
 
-// verified are the contracts and flows, without verdicts.
 func (l *Loop) verified(due []spec.Item) (all []loop.Contract) {
 	for _, item := range due {
 		all = append(all, loop.Contract{Text: item.String(), Place: item.Place()})

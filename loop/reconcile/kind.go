@@ -157,7 +157,6 @@ func summary(end hone.End) string {
 	return "human intervention needed: the rounds are used up\n"
 }
 
-// prepare sets the role, without its model.
 func (l *Loop) prepare(repo *git.Repo, guard *secret.Guard) {
 	l.Repo, l.Guard, l.Editor = repo, guard, l.Model.Role("editor", l.WithAdvice(l.System))
 }

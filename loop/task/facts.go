@@ -98,7 +98,6 @@ const agentsOwn = "an agent with tools of its own: its calls are not known"
 // maxListed limits how many of an agent's changed files are listed by name.
 const maxListed = 300
 
-// changedFiles are those that differ from the round's start.
 func changedFiles(ctx context.Context, r *hone.Run) ([]workspace.Delta, error) {
 	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)
 	if err != nil {

@@ -221,7 +221,6 @@ func (l *Loop) tools(s loop.Session, commands, review loop.Walls) (func(programs
 	}, nil
 }
 
-// prepare sets the two agents, without their models.
 func (l *Loop) prepare(guard *secret.Guard) {
 	l.Guard = guard
 	l.Executor, l.Reviewer = l.Model.Role("executor", l.WithAdvice(l.System)), l.reviewer().Role("reviewer", l.WithAdvice(cmp.Or(l.ReviewerSystem, l.System)))

@@ -300,7 +300,6 @@ func (i *streamedItem) isIn(list []*streamedItem) bool {
 	})
 }
 
-// parts returns what the item adds to a reply, and its refusal.
 func (i *streamedItem) parts() (parts []model.Part, refusal string) {
 	switch i.Type {
 	case "message":

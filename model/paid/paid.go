@@ -90,7 +90,6 @@ func (m Model) Generate(ctx context.Context, req model.Request) (model.Reply, er
 	}
 }
 
-// attempt asks one candidate once, and pays for it.
 func (m Model) attempt(ctx context.Context, c Candidate, req model.Request, size int64) (model.Reply, error) {
 	if req.MaxOutput > 0 {
 		c.MaxOutput = min(c.MaxOutput, req.MaxOutput)
@@ -263,7 +262,6 @@ func withCacheMarks(messages []model.Message) []model.Message {
 	return marked
 }
 
-// sizeOf returns how many bytes a request has in its recorded form.
 func sizeOf(req model.Request) (int64, error) {
 	b, err := journal.Encode(req)
 	return int64(len(b)), err

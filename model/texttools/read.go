@@ -189,7 +189,6 @@ func (r reader) offers(name string) bool {
 	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
 }
 
-// tagged reads the call in tags that s begins with.
 func (r reader) tagged(s string) (found, bool) {
 	const longest = 1000 // of a head
 	if !slices.ContainsFunc(tags[:], func(tag string) bool { return strings.HasPrefix(s, tag) }) {

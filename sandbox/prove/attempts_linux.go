@@ -231,7 +231,6 @@ func tryDescriptors(scene) error {
 	return unix.EBADF
 }
 
-// dial returns a try that connects to a server.
 func dial(network, server string) func(scene) error {
 	return func(s scene) error {
 		if s.Servers[server] == "" {

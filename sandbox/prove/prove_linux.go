@@ -152,7 +152,6 @@ func (st *stage) behind(ctx context.Context, p sandbox.Policy, batches [][]Attem
 	return r, nil
 }
 
-// environment is that of the attempts.
 func environment() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C"}
 }

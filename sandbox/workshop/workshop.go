@@ -167,7 +167,6 @@ func (w *Workshop) equip() (p sandbox.Policy, err error) {
 	return p, nil
 }
 
-// closeTree makes the tree read-only if it shall be.
 func (w *Workshop) closeTree(p *sandbox.Policy) {
 	if !w.ReadOnly {
 		return

@@ -70,7 +70,6 @@ func findPutty(text string, begin, end int) (from, to int, ok bool) {
 	return from, to, from < to && hasKeyLine(text[from:to])
 }
 
-// findTelegram finds <8 to 10 digits>:AA<33>.
 func findTelegram(text string, begin, end int) (from, to int, ok bool) {
 	for from = begin; from > max(0, begin-11) && isDigit(text[from-1]); {
 		from--

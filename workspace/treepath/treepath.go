@@ -244,7 +244,6 @@ func canonical(name string) string {
 	return strings.TrimRight(Fold(strings.Map(dropIgnored, name)), ". ")
 }
 
-// dropIgnored removes the code points that HFS+ ignores in names.
 func dropIgnored(r rune) rune {
 	switch {
 	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
