@@ -93,9 +93,9 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	if err != nil {
 		return err
 	}
-	r.Limits = r.Past().Limits()
+	r.Limits = r.Past().Facts().Limits
 	r.Limits.Time = 0
-	s := r.Past().State()
+	s := r.Past().Facts().State
 	r.startRound(s.Round)
 	switch {
 	case r.decidesAgain(s):

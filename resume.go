@@ -15,7 +15,7 @@ func (r *Run) resume(ctx context.Context) error {
 	if r.resumed {
 		return nil
 	}
-	if r.Past().Begun() {
+	if r.Past().Facts().Begun {
 		if err := r.tell(history.TypeResume, history.Resumed{Limits: r.Limits, Outputs: r.Outputs}); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (r *Run) askPending(ctx context.Context) error {
 	if r.Human == nil {
 		return nil
 	}
-	r.at.Session = -r.Past().Resumes()
+	r.at.Session = -r.Past().Facts().Resumes
 	defer func() { r.at.Session = 0 }()
 	for _, q := range r.Past().Asked() {
 		if _, answered := r.Past().AnswerTo(q); answered {

@@ -59,7 +59,7 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	past := history.Read(events)
-	if err := past.Err(); err != nil {
+	if err := past.Facts().Fault; err != nil {
 		t.Error(err)
 	}
 	if end, ok := past.End(); !ok || end.Kind != "rounds" || !history.Decode(events[0]).Payload.(history.Start).Redacted {

@@ -32,7 +32,7 @@ func NumbersOf(past *history.Past, spent history.Ledger, active time.Duration) N
 	if input := spent.Known.Input + spent.Known.CacheRead + spent.Known.CacheWrite; spent.Known.CacheRead > 0 {
 		n.Cached = int(100 * spent.Known.CacheRead / input)
 	}
-	if st := past.State(); st.Decision != "" {
+	if st := past.Facts().State; st.Decision != "" {
 		n.Findings = new(check.Count(check.BlockingOf(st.Findings)))
 	}
 	return n

@@ -124,7 +124,7 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	}
 	named := run.Journal.Run() + failure.Elsewhere(run.Dir)
 	hint := fmt.Sprintf("hone resume %s restores them, and continues", named)
-	if last := run.Past.State().Round; last > 0 {
+	if last := run.Past.Facts().State.Round; last > 0 {
 		hint += fmt.Sprintf("; hone undo %s --to-round %d only restores them", named, last)
 	}
 	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)

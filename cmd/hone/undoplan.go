@@ -33,7 +33,7 @@ type undoPlan struct {
 // files as the run left them.
 func planUndo(ctx context.Context, run *runs.Recorded, round int, place bool) (*undoPlan, error) {
 	p := &undoPlan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
-	rounds := run.Past.State().Round
+	rounds := run.Past.Facts().State.Round
 	var err error
 	switch {
 	case round > rounds:
@@ -98,7 +98,7 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 		return done, err
 	}
 	next := "next: git" + failure.Elsewhere(p.run.Dir) + " status"
-	if last := p.run.Past.State().Round; last > p.Round && last == p.run.Past.LastRound() { // else no round ended with these files
+	if last := p.run.Past.Facts().State.Round; last > p.Round && last == p.run.Past.Facts().LastRound { // else no round ended with these files
 		next += fmt.Sprintf("; to redo it: hone undo %s --to-round %d", p.named, last)
 	}
 	done.say("%s", next)

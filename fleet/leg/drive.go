@@ -167,12 +167,12 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 		return o, err
 	}
 	past := recorded.Past
-	o.Spent, o.Rounds = spent(past), past.State().Round
+	o.Spent, o.Rounds = spent(past), past.Facts().State.Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}
 	end, ended := past.End()
-	if !ended || !past.AtEnd() {
+	if !ended || !past.Facts().AtEnd {
 		return o, fmt.Errorf("hone ended with status %d before it recorded an end: %s", r.Exit, r.Said)
 	}
 	if strings.Contains(end.Why, "no space left on device") {

@@ -178,8 +178,8 @@ func Applied(home *journal.Home, of, except string) (number int, edits []workspa
 	found := errors.New("found")
 	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
 		end, _ := past.End()
-		made := run == of && end.Kind == hone.KindDone || len(past.Edits()) > 0 // a take that changed nothing found its attempt applied
-		if run == except || run < of || !made || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
+		made := run == of && end.Kind == hone.KindDone || len(past.Facts().Edits) > 0 // a take that changed nothing found its attempt applied
+		if run == except || run < of || !made || past.Facts().RestoredTo != nil && *past.Facts().RestoredTo == 0 {
 			return nil
 		}
 		if run == of {

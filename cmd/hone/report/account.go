@@ -78,7 +78,7 @@ func Ending(r *Run, end hone.End, active time.Duration, files bool) Account {
 	if files {
 		a.Files = changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start, r.Past, r.Home.Get))
 	}
-	if opened, ok := r.Past.Opened(); ok && end.Next.IsZero() && r.Past.State().Tree != opened.Tree {
+	if now := r.Past.Facts(); now.Opened != nil && end.Next.IsZero() && now.State.Tree != now.Opened.Tree {
 		a.End.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
 	return a
@@ -185,7 +185,7 @@ func (a Account) Notes() []string {
 // RestoredText says that the files of a run were restored to those of a round, and how to redo
 // what was undone; empty if they were not. run may be followed by -C.
 func RestoredText(past *history.Past, run string) string {
-	switch to, last := past.RestoredTo(), past.State().Round; {
+	switch to, last := past.Facts().RestoredTo, past.Facts().State.Round; {
 	case to == nil:
 		return ""
 	case *to == last:
