@@ -178,7 +178,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if n := len(states); n > 0 && end.Kind != KindBlocked && firstBlocker(states[n-1].Findings) != "" {
 		end.Notes = append(end.Notes, "what blocked it was not removed: "+firstBlocker(states[n-1].Findings))
 	}
-	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
+	if open := r.Past().Facts().Pending; len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
 	if end.Kind != KindDone {

@@ -60,7 +60,7 @@ func (r *Run) askPending(ctx context.Context) error {
 	}
 	r.at.Session = -r.Past().Facts().Resumes
 	defer func() { r.at.Session = 0 }()
-	for _, q := range r.Past().Asked() {
+	for _, q := range r.Past().Facts().Asked {
 		if _, answered := r.Past().AnswerTo(q); answered {
 			continue
 		}
@@ -68,7 +68,7 @@ func (r *Run) askPending(ctx context.Context) error {
 			return err
 		}
 	}
-	pending := r.Past().Pending()
+	pending := r.Past().Facts().Pending
 	if len(pending) == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (r *Run) askPending(ctx context.Context) error {
 
 // It reads no file, so that a replay returns the same.
 func (r *Run) openQuestions() []Question {
-	return slices.DeleteFunc(r.Past().Pending(), func(q Question) bool {
+	return slices.DeleteFunc(slices.Clone(r.Past().Facts().Pending), func(q Question) bool {
 		e, listed := r.last.Entry(q.Path)
 		return listed && e.Digest != "" && e.Digest != q.Before.Digest
 	})

@@ -206,7 +206,7 @@ func (r *Run) isOver(s State) bool {
 
 // A check that could not run runs again before another round is paid for.
 func (r *Run) decidesAgain(s State) bool {
-	return s.Decision == StopNow && (r.Past().Reopened() || s.Kind == KindFailed && onlyBroken(s.Checked))
+	return s.Decision == StopNow && (r.Past().Facts().Reopened || s.Kind == KindFailed && onlyBroken(s.Checked))
 }
 
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {

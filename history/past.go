@@ -62,6 +62,16 @@ type Facts struct {
 	// Untold are those that were changed since its last command ended, too. The result of the
 	// next command tells the model.
 	Untold []string
+	// Pending are the questions that no user could be asked yet: the last one about each file,
+	// in the order in which they came up. The file may have changed since.
+	Pending []Question
+	// Asking is the question that the user is being asked, or was being asked when the process
+	// of the run ended. A resume asks it again.
+	Asking *Question
+	Asked  []Question // what the model has asked the user (ruling B15), in order, with an answer or without
+	// Reopened means that a question was asked again and answered since the last decision. Then
+	// there is something new to decide about.
+	Reopened bool
 	// RestoredTo is the round whose tree was restored since the last round opened; nil if none was.
 	RestoredTo *int
 }

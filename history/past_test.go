@@ -20,7 +20,7 @@ func answers(p *history.Past) map[string]any {
 	object, written, certain := p.NewestManifest()
 	all := map[string]any{
 		"facts": p.Facts(), "events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "charged": p.Charged("test"),
-		"object": object, "written": written, "certain": certain, "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(),
+		"object": object, "written": written, "certain": certain, "declined": p.DeclinedPaths(),
 		"work": len(p.Records("work")), "since": len(p.Since(journal.Identity{Round: 1, Name: "work"})),
 	}
 	for round := range 4 {
@@ -83,7 +83,7 @@ func TestPast(t *testing.T) {
 	defer home.Close()
 	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.FindRun("last")))))
 	var unanswered []string
-	for _, q := range p.Pending() {
+	for _, q := range p.Facts().Pending {
 		unanswered = append(unanswered, q.Path)
 	}
 	end, ended := p.End()

@@ -179,7 +179,7 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 		return o, errors.New("the worker's disk is full: " + end.Why)
 	}
 	o.Exit, o.Kind, o.Why, o.Rounds = failure.ExitStatus(end.Kind), end.Kind, end.Why, end.Rounds // also if hone was killed after that
-	for _, q := range past.Pending() {
+	for _, q := range past.Facts().Pending {
 		o.Questions = append(o.Questions, job.Question{Digest: q.Digest(run), Path: q.Path, Why: q.Reason})
 	}
 	return o, nil

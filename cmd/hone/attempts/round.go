@@ -406,7 +406,7 @@ func (g *contest) noWinner() error {
 	}
 	for _, a := range g.all {
 		lines += "\n" + story.AttemptText(g.state(a), false)
-		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Pending(), hone.Question.AboutJudges) {
+		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Facts().Pending, hone.Question.AboutJudges) {
 			bought = a.out.Run
 		}
 		n := left(a.out)

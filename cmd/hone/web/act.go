@@ -282,7 +282,7 @@ func (s *Server) acts(ctx context.Context, o report.Account) (part page.Part, er
 		if q := s.Own.question(); q != nil {
 			waiting = []hone.Question{*q}
 		}
-	case o.Past.Asking() != nil:
+	case o.Past.Facts().Asking != nil:
 		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
