@@ -32,9 +32,9 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 		return err
 	}
 	if !allowed {
-		return &hone.UsageError{Why: m.Name + ": a command-line agent can only be the executor of task, or the builder or verifier of phase",
+		return &hone.UsageError{Why: m.Name + ": a command-line agent can only be the model of fix, the executor of task, or the builder or verifier of phase",
 			Next: hone.Next{First: "name a model", Flags: []hone.Flag{{Name: "model", Value: "gemini/gemini-2.5-pro"}},
-				Or: &hone.Next{First: "run the loop task", Flags: []hone.Flag{{Name: "model", Value: m.Name}, {Name: "reviewer-model", Value: "PROVIDER/NAME"}}}}}
+				Or: &hone.Next{First: "run the loop fix", Flags: []hone.Flag{{Name: "model", Value: m.Name}}}}}
 	}
 	name, asked, _ := strings.Cut(rest, "/")
 	section, ok := agents[name]

@@ -142,7 +142,7 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 		return p, err
 	}
 	p = w.Settings.Policy
-	p.Tree, p.Aside, p.Records, p.As = cmp.Or(p.Tree, w.home, w.Root), w.dir.Aside, w.dir.Records, sandbox.OwnerOf(w.Root)
+	p.Tree, p.Aside, p.As = cmp.Or(p.Tree, w.home, w.Root), w.dir.Aside, sandbox.OwnerOf(w.Root)
 	p.Hide = slices.Concat(p.Hide, w.secretFiles.Paths())
 	if dir, err := state.Make(); err == nil { // without a state folder there is nothing to hide
 		p.Hide = append(p.Hide, dir)
@@ -156,7 +156,7 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 		if w.watch, err = w.watches.of(ctx, cmp.Or(w.home, w.Root), w.Root); err != nil {
 			return p, err
 		}
-		if err := w.watch.Save(w.dir.Aside); err != nil {
+		if err := w.watch.Save(w.dir.Repositories); err != nil {
 			return p, err
 		}
 		known = w.watch.Known()

@@ -33,7 +33,6 @@ type Provider struct {
 	Argument string   // what the help has after the slash; empty means NAME
 	About    string   // what the help adds to the keys, in lines of up to 80 bytes; empty means nothing
 	Unlisted bool     // the help does not list it
-	Families []Family // what is known of its models, the special prefixes before the general ones
 
 	open        func(access) (model.Model, error)
 	keyOptional bool // no key is needed at an address that the user gave
@@ -43,13 +42,6 @@ type Provider struct {
 	// reader returns the reader of a response to an agent; nil if the forwarder does
 	// not speak the wire format.
 	reader func(path string) model.Reader
-}
-
-// Family is a family of a provider's models, with their limits in tokens as the
-// provider publishes them; 0 if it does not.
-type Family struct {
-	Prefix          string // of the models' names, without the provider; empty means every model
-	Context, Output int64
 }
 
 // access is how a provider reaches a model.
@@ -67,19 +59,14 @@ type access struct {
 func Providers() []Provider {
 	return []Provider{
 		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Base: "GOOGLE_GEMINI_BASE_URL", Standard: "gemini-2.5-pro",
-			Families: []Family{{"gemini-2.5-", 1_048_576, 65_536}, {"gemini-3", 1_048_576, 65_536}, {"gemini-", 0, 8_192}, {"", 0, 8_192}},
 			open: func(a access) (model.Model, error) {
 				return gemini.New(gemini.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}, reader: gemini.NewReader},
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
-			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
-				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}, {"gpt-", 0, 0}},
 			About: "with a base URL any server that speaks the same\n" +
 				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, reader: openai.NewReader, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
-			Families: []Family{{"claude-3-5-", 200_000, 8_192}, {"claude-3-haiku", 200_000, 4_096},
-				{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},
 			open: func(a access) (model.Model, error) {
 				return anthropic.New(anthropic.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Timeouts: a.timeouts}), nil
 			}, reader: anthropic.NewReader},
@@ -158,18 +145,18 @@ func splitModel(model string) (Provider, string, error) {
 	next := useModel("gemini/gemini-2.5-pro")
 	next.Remark = "for example"
 	next.Or = &hone.Next{Flags: []hone.Flag{{Name: "model", Value: "openai/NAME"}, {Name: "base-url", Value: "URL"}}, Remark: "for an OpenAI-compatible server"}
-	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of task or phase", model, strings.Join(names, ", "), agentProvider)}
+	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of fix, task or phase", model, strings.Join(names, ", "), agentProvider)}
 }
 
 func useModel(name string) hone.Next {
 	return hone.Next{Flags: []hone.Flag{{Name: "model", Value: name}}}
 }
 
-// A name without a provider gets the one whose models have such names.
+// A name without a provider gets the one that publishes a price of it.
 func fullName(model string) string {
-	for _, p := range Providers() {
-		if !strings.Contains(model, "/") && slices.ContainsFunc(p.Families, func(f Family) bool { return f.Prefix != "" && strings.HasPrefix(model, f.Prefix) }) {
-			return p.Name + "/" + model
+	for _, p := range ListPrices() {
+		if p.Model == datedName.ReplaceAllString(model, "") && !strings.Contains(p.Provider, ".") {
+			return p.Provider + "/" + model
 		}
 	}
 	return model
@@ -325,18 +312,6 @@ func (p Provider) parseAddress(text string) (string, error) {
 // defaultOutput is the output limit of a model of which nothing is known, in
 // tokens.
 const defaultOutput = 16_384
-
-func familyOf(model string) Family {
-	provider, name, _ := strings.Cut(model, "/")
-	for _, p := range Providers() {
-		for _, f := range p.Families {
-			if p.Name == provider && strings.HasPrefix(name, f.Prefix) {
-				return f
-			}
-		}
-	}
-	return Family{}
-}
 
 // missingModel replaces a model that cannot be opened, for example because its
 // key is not set. That is an error only when the model is asked.

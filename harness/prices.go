@@ -23,7 +23,7 @@ var priceTable string
 type ListPrice struct {
 	Provider string // one of hone's, or the host of an endpoint
 	Model    string // exactly as the price was published
-	config.Price
+	hone.Price
 	Context, MaxOutput int64  // 0 if it is not known
 	Read               string // the date on which Source was read
 	Source             string
@@ -44,7 +44,7 @@ func ListPrices() []ListPrice {
 			return n
 		}
 		all = append(all, ListPrice{Provider: row[0], Model: row[1], Read: row[12], Source: row[13],
-			Price: config.Price{Input: number(2), Output: number(3), CacheRead: number(4), CacheWrite: number(5),
+			Price: hone.Price{Input: number(2), Output: number(3), CacheRead: number(4), CacheWrite: number(5),
 				Above: int64(number(6)), LongInput: number(7), LongOutput: number(8), LongCacheRead: number(9)},
 			Context: int64(number(10)), MaxOutput: int64(number(11))})
 	}
@@ -107,18 +107,13 @@ func plainName(name string) string {
 // It also sets the limits that are not known yet.
 func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 	listed, ok := h.listPrice(*m)
-	family := familyOf(m.PricedAs())
-	m.Context = cmp.Or(m.Context, listed.Context, family.Context)
-	m.MaxOutput = cmp.Or(m.MaxOutput, listed.MaxOutput, family.Output, defaultOutput)
-	own, isOwn := configured[m.PricedAs()]
-	if isOwn {
-		listed.Price, listed.Source, listed.Read = own, "", ""
+	m.Context = cmp.Or(m.Context, listed.Context)
+	m.MaxOutput = cmp.Or(m.MaxOutput, listed.MaxOutput, defaultOutput)
+	if own, isOwn := configured[m.PricedAs()]; isOwn {
+		ok, listed = true, ListPrice{Price: hone.Price{Input: own.Input, Output: own.Output, CacheRead: own.CacheRead, CacheWrite: own.CacheWrite, Configured: true}}
 	}
-	if ok || isOwn {
-		p := listed.Price
-		m.PriceSource = listed.origin()
-		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite,
-			Above: p.Above, LongInput: p.LongInput, LongOutput: p.LongOutput, LongCacheRead: p.LongCacheRead, Configured: isOwn}
+	if ok {
+		m.Price, m.PriceSource = &listed.Price, listed.origin()
 	}
 }
 

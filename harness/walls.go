@@ -366,7 +366,7 @@ func (w *Walls) Close() error {
 			w.host.Note(r.Note())
 		}
 		if failed == nil {
-			failed = w.watch.Forget(w.dir.Aside)
+			failed = w.watch.Forget(w.dir.Repositories)
 		}
 		err = errors.Join(err, failed)
 	}

@@ -25,6 +25,8 @@ type Chat struct {
 
 	Role  string `json:"-"` // the name of the model's role
 	Rules string `json:"-"` // describes its part to the model (ruling G13)
+	// AgentRules are its Rules if it is a command-line agent with tools of its own. Empty if the loop's [Kind] allows none.
+	AgentRules string `json:"-"`
 	// Prompt returns the start of a round's prompt, which is the same in all rounds. The user's text is [Settings.Task].
 	Prompt func(s *Settings) string `json:"-"`
 	// Report returns the end of a round's prompt, after the list of files. last is what the last session did and said;
@@ -49,6 +51,9 @@ func (c *Chat) Use(in *Input) (err error) {
 		return err
 	}
 	c.About, c.System = c.Check, c.Walls.System(c.Rules)
+	if c.Model.Agent != nil {
+		c.System = c.AgentRules
+	}
 	c.Task, err = in.Text()
 	return err
 }
@@ -56,7 +61,29 @@ func (c *Chat) Use(in *Input) (err error) {
 // Build puts round, tools and check together. The check runs before the first round.
 func (c *Chat) Build(s Session) (built Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
-	role, set := s.Role(c.Role, c.System), Toolset{Programs: c.Programs()}
+	var role hone.Role
+	var checking Walls // nil: those of the model's commands
+	if c.Model.Agent == nil {
+		role, err = c.equip(s)
+	} else {
+		// An agent may write its settings into a home of its own. The check does not get what the agent gets.
+		agent := s.Walls(WallPlan{OwnHome: true})
+		checking = s.Walls(WallPlan{After: agent})
+		role = c.Model.Role(c.Role, c.WithAdvice(c.System))
+		role.Bounds = c.Bounds()
+		err = s.SetModel(&role, &c.Model, agent)
+	}
+	if c.Check != "" {
+		s.SetCheck(checking, s.Check)
+	}
+	c.SetJudge(r, c.Check)
+	r.Trust.CheckFirst = hone.Informed
+	return Built{Run: r, Round: c.Round(role, s.Guard()), Turns: map[string]int{role.Name: c.Bounds().Turns}}, err
+}
+
+func (c *Chat) equip(s Session) (role hone.Role, err error) {
+	role = s.Role(c.Role, c.System)
+	set := Toolset{Programs: c.Programs()}
 	var own []tool.Tool
 	if c.Tools != nil {
 		own, err = c.Tools(s, &set)
@@ -65,12 +92,7 @@ func (c *Chat) Build(s Session) (built Built, err error) {
 		role.Tools, err = s.Tools(set)
 	}
 	role.Tools = append(role.Tools, own...)
-	if c.Check != "" {
-		s.SetCheck(nil, s.Check)
-	}
-	c.SetJudge(r, c.Check)
-	r.Trust.CheckFirst = hone.Informed
-	return Built{Run: r, Round: c.Round(role, s.Guard()), Turns: map[string]int{role.Name: c.Bounds().Turns}}, err
+	return role, err
 }
 
 // Round returns a round: one conversation, which starts with what the one before did and said, and what the check reports.
@@ -91,7 +113,7 @@ func (c *Chat) Round(role hone.Role, guard *secret.Guard) hone.Round {
 				return Report(last, "What it reports now:", found)
 			}
 		}
-		_, err = r.Talk(ctx, role, hone.Text(c.Prompt(&c.Settings), place+report(r, last, found)))
+		_, err = Converse(ctx, r, role, hone.Text(c.Prompt(&c.Settings), place+report(r, last, found)))
 		return nil, err
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -159,17 +159,5 @@ func NamesDir(line, dir string) bool {
 	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) {
 		return false
 	}
-	for {
-		_, rest, found := strings.Cut(line, dir)
-		if !found {
-			return false
-		}
-		next := strings.IndexFunc(rest, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@", r)
-		})
-		if next == 0 || rest == "" {
-			return true
-		}
-		line = rest
-	}
+	return regexp.MustCompile(regexp.QuoteMeta(dir) + `(?:[^\pL\pN._+@-]|$)`).MatchString(line)
 }

@@ -125,7 +125,7 @@ func Do(ctx context.Context, r *hone.Run, name string, input any, do func(contex
 // names have slashes.
 func CheckFiles(dir string, names ...string) error {
 	for _, name := range names {
-		if err := artifact.CheckAppend(dir, name); err != nil {
+		if err := artifact.Check(dir, name, true); err != nil {
 			return Usage(fmt.Sprintf("cannot write %s: %v", name, err), "nothing was sent or written")
 		}
 	}

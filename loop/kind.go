@@ -245,11 +245,11 @@ type Starters struct {
 	// NeedsCheck means that the loop has no use without a check. A .config/hone.toml
 	// with a check to fill in is then written for a project of any language.
 	NeedsCheck bool
-	// Files returns the files for a directory, in the order in which they are written.
-	// A file that exists is not overwritten. Nil means that there are none.
-	Files func(root string, note func(text string)) ([]File, error)
-	// Next returns what the user does after the files are written. It is called before
-	// that.
+	// Files returns the files for a directory, in the order in which they are written. check is the
+	// command that tests a project of its languages; empty if none is known. A file that exists is not
+	// overwritten. Nil means that there are none.
+	Files func(root, check string, note func(text string)) ([]File, error)
+	// Next returns what the user does after the files are written. It is called between Files and that.
 	Next func(root string) string
 }
 

@@ -30,23 +30,41 @@ func FileFlags() (names []string) {
 }
 
 // LimitsOf returns the limits that settings set.
-func LimitsOf(v config.Values) (l hone.Limits) {
-	for _, one := range eachLimit(&l) {
-		one.set(v)
-	}
-	return l
+func LimitsOf(v config.Values) hone.Limits {
+	return hone.Limits{Rounds: config.Rounds.In(v), Patience: config.Patience.In(v), Unreadable: config.Unreadable.In(v), Lines: config.MaxDiff.In(v),
+		Tokens: config.MaxTokens.In(v), Cost: config.MaxCost.In(v), Time: config.MaxTime.In(v)}
 }
 
 // RaiseLimits returns the limits of a run, raised to those that were given. A lower limit is
 // a usage error, with a hint to resume the run named ref; that may be followed by -C.
 func RaiseLimits(l hone.Limits, v config.Values, ref string) (hone.Limits, error) {
 	raised := l
-	for _, one := range eachLimit(&raised) {
-		if err := one.raise(v, ref); err != nil {
-			return l, err
-		}
+	if err := cmp.Or(raise(config.Rounds, &raised.Rounds, v, ref), raise(config.Patience, &raised.Patience, v, ref), raise(config.Unreadable, &raised.Unreadable, v, ref),
+		raise(config.MaxDiff, &raised.Lines, v, ref), raise(config.MaxTokens, &raised.Tokens, v, ref), raise(config.MaxCost, &raised.Cost, v, ref), raise(config.MaxTime, &raised.Time, v, ref)); err != nil {
+		return l, err
 	}
 	return raised, nil
+}
+
+func raise[T int | int64 | float64 | time.Duration](s config.Setting[T], at *T, v config.Values, ref string) error {
+	text := func(limit any) string {
+		if d, ok := limit.(time.Duration); ok {
+			return render.Duration(d)
+		}
+		return fmt.Sprint(limit)
+	}
+	wanted := s.Given(v)
+	switch {
+	case wanted == 0:
+		return nil
+	case *at == 0:
+		return Usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", s.FlagName()), "hone resume "+ref)
+	case wanted < *at:
+		return Usage(fmt.Sprintf("--%s %s is below the run's limit of %s", s.FlagName(), text(wanted), text(*at)),
+			fmt.Sprintf("hone resume %s --%s %s", ref, s.FlagName(), text(*at*2)))
+	}
+	*at = wanted
+	return nil
 }
 
 // Settings are the settings that all loops have. They are recorded in the start event
@@ -357,44 +375,4 @@ func UsageOf(err error, hint string) error {
 // Usagef is [Usage] about a flag. Its hint is the help of the command.
 func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
-}
-
-// limit is a limit of a run, with the setting that sets it.
-type limit interface {
-	set(v config.Values)
-	raise(v config.Values, ref string) error
-}
-
-type limitOf[T int | int64 | float64 | time.Duration] struct {
-	config.Setting[T]
-	at *T
-}
-
-func eachLimit(l *hone.Limits) []limit {
-	return []limit{limitOf[int]{config.Rounds, &l.Rounds}, limitOf[int]{config.Patience, &l.Patience}, limitOf[int]{config.Unreadable, &l.Unreadable}, limitOf[int]{config.MaxDiff, &l.Lines},
-		limitOf[int64]{config.MaxTokens, &l.Tokens}, limitOf[float64]{config.MaxCost, &l.Cost}, limitOf[time.Duration]{config.MaxTime, &l.Time}}
-}
-
-func (l limitOf[T]) set(v config.Values) { *l.at = l.In(v) }
-
-func (l limitOf[T]) raise(v config.Values, ref string) error {
-	wanted := l.Given(v)
-	switch {
-	case wanted == 0:
-		return nil
-	case *l.at == 0:
-		return Usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", l.FlagName()), "hone resume "+ref)
-	case wanted < *l.at:
-		return Usage(fmt.Sprintf("--%s %s is below the run's limit of %s", l.FlagName(), limitText(wanted), limitText(*l.at)),
-			fmt.Sprintf("hone resume %s --%s %s", ref, l.FlagName(), limitText(*l.at*2)))
-	}
-	*l.at = wanted
-	return nil
-}
-
-func limitText(limit any) string {
-	if d, ok := limit.(time.Duration); ok {
-		return render.Duration(d)
-	}
-	return fmt.Sprint(limit)
 }

@@ -11,5 +11,5 @@ import (
 // FileOwner returns false: files belong to no numbers.
 func FileOwner(fs.FileInfo) (uid int, ok bool) { return 0, false }
 
-// LockDir returns an error: nothing needs the lock, because there are no walls.
-func LockDir(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// Lock returns an error that wraps [errors.ErrUnsupported]: there are no walls here whose traces other processes must know.
+func Lock(string) (*os.File, error) { return nil, errors.ErrUnsupported }

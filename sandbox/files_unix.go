@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -20,16 +21,19 @@ func FileOwner(info fs.FileInfo) (uid int, ok bool) {
 	return int(stat.Uid), true
 }
 
-// LockDir locks a directory for this process until the file is closed or the process ends. The error wraps
-// EWOULDBLOCK if another one has locked it.
-func LockDir(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
+// Lock locks a file or directory for this process until what it returns is closed or the process ends. The error
+// wraps EWOULDBLOCK if another one has locked it.
+func Lock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // NFS locks no file that may only be read
+	if errors.Is(err, syscall.EISDIR) {
+		f, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, &fs.PathError{Op: "lock", Path: dir, Err: err}
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
 	return f, nil
 }

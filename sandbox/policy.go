@@ -34,17 +34,15 @@ type Policy struct {
 	// cannot show it under another name. If it is empty each command has an
 	// empty /tmp of its own behind walls that build a file system.
 	Tmp string `json:"-"`
-	// Aside is a directory outside everything that may be written. It receives
-	// what a command put in place of a protected file. It is required if a path of
-	// Read is in a directory of Write, unless a placeholder stands for it.
+	// Aside is a directory outside everything that may be written, the same for all
+	// processes of the user. It receives what a command put in place of a protected file,
+	// and walls record there what they must restore and which placeholders they create.
+	// It is required if a path of Read is in a directory of Write.
 	Aside string `json:"-"`
 	// Placeholders take the place of missing paths of Read while a command runs, by
 	// path, so that the command cannot create them. Other missing paths, and all if
-	// the wall can only grant or Records is empty, are removed afterwards instead.
+	// the wall can only grant, are removed afterwards instead.
 	Placeholders map[string]Placeholder `json:"-"`
-	// Records is a directory outside everything that may be written, the same for
-	// all processes of the user. Walls record there which placeholders they create.
-	Records string `json:"-"`
 	// Overlays are directories that commands can change without changing the files
 	// outside. Only Hidden has them, and only where the kernel mounts them for users
 	// (Linux 5.11) on the file systems of Layers; other walls ignore them, and Hidden

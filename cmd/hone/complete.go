@@ -162,16 +162,13 @@ func completeModel(_ *cobra.Command, _ []string, typed string) (words []cobra.Co
 		words = append(words, before+name)
 	}
 	for _, p := range harness.Providers() {
-		switch {
-		case strings.Contains(word, "/"):
-			if p.Standard != "" {
-				propose(p.Name + "/" + p.Standard)
-			}
-			for _, f := range p.Families {
-				propose(p.Name + "/" + f.Prefix)
-			}
-		case !p.Unlisted:
+		if !p.Unlisted && !strings.Contains(word, "/") {
 			propose(p.Name + "/")
+		}
+	}
+	for _, p := range harness.ListPrices() {
+		if strings.Contains(word, "/") && !strings.Contains(p.Provider, ".") {
+			propose(p.Provider + "/" + p.Model)
 		}
 	}
 	return words, directive

@@ -74,7 +74,7 @@ func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error 
 	var files []loop.File
 	if starters.Files != nil {
 		var err error
-		if files, err = starters.Files(root, func(text string) { a.say("note", text) }); err != nil {
+		if files, err = starters.Files(root, checksOf(languagesOf(root, nil)), func(text string) { a.say("note", text) }); err != nil {
 			return err
 		}
 	}

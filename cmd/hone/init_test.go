@@ -96,7 +96,7 @@ func TestInitOwnConfig(t *testing.T) {
 	touch(t, root, "go.mod")
 	var out bytes.Buffer
 	err := (&app{out: &out, err: &out}).init(new(cobra.Command), root, loop.Starters{
-		Files: func(string, func(string)) ([]loop.File, error) {
+		Files: func(string, string, func(string)) ([]loop.File, error) {
 			return []loop.File{{Path: config.HonePath, Content: []byte("[check]\n")}}, nil
 		},
 		Next: func(string) string { return "go" }, NeedsCheck: true})

@@ -27,7 +27,7 @@ func (a *app) initSkillCommand() *cobra.Command {
 				return err
 			}
 			return a.init(c, at, loop.Starters{
-				Files: func(string, func(string)) ([]loop.File, error) {
+				Files: func(string, string, func(string)) ([]loop.File, error) {
 					return []loop.File{{Path: ".claude/skills/hone/SKILL.md", Content: skillText}, {Path: ".claude/settings.json", Content: claudeSettings},
 						{Path: ".agents/skills/hone/SKILL.md", Content: skillText}, {Path: ".codex/hooks.json", Content: codexHooks}}, nil
 				},

@@ -57,7 +57,7 @@ func languagesOf(root string, written []string) []language {
 	if len(found) == 0 && !slices.ContainsFunc(written, makefile().marks) {
 		found = marked(root, []language{makefile()})
 	}
-	if tests := loop.PythonTests(root); len(found) == 0 && tests != "" {
+	if tests := pythonTests(root); len(found) == 0 && tests != "" {
 		found = []language{{Check: tests, Mark: "the tests"}}
 	}
 	return found
@@ -157,7 +157,7 @@ func pythonCheck(root, usual string) string {
 	if bytes.Contains(text, []byte("pytest")) {
 		return usual
 	}
-	return cmp.Or(loop.PythonTests(root), usual)
+	return cmp.Or(pythonTests(root), usual)
 }
 
 // It is what package.json runs as a test, or else the script that most nearly is one.

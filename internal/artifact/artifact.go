@@ -24,18 +24,10 @@ import (
 	"path"
 )
 
-// Check returns an error if Read would refuse the file at a name: it or a parent
-// is a link, for example. It returns nil if the file does not exist.
-func Check(dir, name string) error {
-	_, err := within(dir, func(root *os.Root) (fs.FileInfo, error) { return checked(root, name) })
-	return err
-}
-
-// CheckAppend is Check for OpenAppend, which also refuses a file with another
-// name.
-func CheckAppend(dir, name string) error {
-	_, err := within(dir, func(root *os.Root) (fs.FileInfo, error) { return checkedAppend(root, name) })
-	return err
+// Check returns an error if Read, or toAppend OpenAppend, would refuse the file at a name:
+// it or a parent is a link, for example. It returns nil if the file does not exist.
+func Check(dir, name string, toAppend bool) error {
+	return in(dir, func(root *os.Root) error { return check(root, name, toAppend) })
 }
 
 // CheckParents returns an error if a parent of a file exists and is not a
@@ -59,31 +51,46 @@ func in(dir string, do func(*os.Root) error) error {
 	return err
 }
 
-// It is nil if the file does not exist.
-func checked(root *os.Root, name string) (fs.FileInfo, error) {
+// Alone means that the file has no other name. A file that does not exist is fine.
+func check(root *os.Root, name string, alone bool) error {
 	if err := checkParents(root, name); err != nil {
-		return nil, err
+		return err
 	}
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a symbolic link: move it away", name)
+		return fmt.Errorf("%s is a symbolic link: move it away", name)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file: move it away", name)
+		return fmt.Errorf("%s is not a regular file: move it away", name)
+	case alone && hasOtherNames(info):
+		return fmt.Errorf("%s has another name (a hard link), under which it would change too: move it away", name)
 	}
-	return info, nil
+	return nil
 }
 
-func checkedAppend(root *os.Root, name string) (fs.FileInfo, error) {
-	info, err := checked(root, name)
-	if err == nil && info != nil && hasOtherNames(info) {
-		err = fmt.Errorf("%s has another name (a hard link), under which it would change too: move it away", name)
+// A command may replace the file before it is opened, for example with a link or a pipe.
+func open(root *os.Root, name string, flag int, alone bool) (*os.File, error) {
+	if err := check(root, name, alone); err != nil {
+		return nil, err
 	}
-	return info, err
+	f, err := root.OpenFile(name, flag|nonblock, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	named, err2 := root.Lstat(name)
+	if err = errors.Join(err, err2, check(root, name, alone)); err == nil && !os.SameFile(named, opened) {
+		err = fmt.Errorf("%s was replaced while being opened", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 func checkParents(root *os.Root, name string) error {
@@ -172,27 +179,13 @@ func create(root *os.Root, name string, content io.Reader, mode fs.FileMode) err
 // the file and its parent directories if they do not exist.
 func OpenAppend(dir, name string) (*os.File, error) {
 	return within(dir, func(root *os.Root) (*os.File, error) {
-		if _, err := checkedAppend(root, name); err != nil {
+		if err := check(root, name, true); err != nil {
 			return nil, err
 		}
 		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return nil, err
 		}
-		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|nonblock, 0o644)
-		if err != nil {
-			return nil, err
-		}
-		// A command may have replaced the file before it was opened.
-		opened, err := f.Stat()
-		named, checkErr := checkedAppend(root, name)
-		if err = errors.Join(err, checkErr); err == nil && (named == nil || !os.SameFile(named, opened)) {
-			err = fmt.Errorf("%s was replaced while being opened", name)
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		return f, nil
+		return open(root, name, os.O_RDWR|os.O_CREATE|os.O_APPEND, true)
 	})
 }
 
@@ -217,10 +210,12 @@ const maxInput = 64 << 20
 // Input reads a file that the user has named: a regular file, also through links, or a pipe
 // that something writes to. It refuses what would never end.
 func Input(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		path.Op = "open"
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, err
@@ -228,14 +223,6 @@ func Input(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is neither a file nor a pipe", name)
 	case info.Size() > maxInput:
 		return nil, tooLong(name)
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) && info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s was replaced while being read", name)
 	}
 	text, err := InputFrom(f, name)
 	if err == nil && len(text) == 0 && !info.Mode().IsRegular() {
@@ -260,32 +247,15 @@ func tooLong(name string) error { return fmt.Errorf("%s is larger than %d MiB", 
 // [fs.ErrNotExist] if it does not exist.
 func Read(dir, name string, most int64) ([]byte, error) {
 	return within(dir, func(root *os.Root) ([]byte, error) {
-		if err := checkParents(root, name); err != nil {
-			return nil, err
-		}
-		info, err := root.Lstat(name)
-		switch {
-		case err != nil:
-			return nil, err
-		case !info.Mode().IsRegular():
-			return nil, fmt.Errorf("%s is not a regular file", name)
-		case info.Size() > most:
-			return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
-		}
-		f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+		f, err := open(root, name, os.O_RDONLY, false)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		// A command may have replaced the file, for example with a link or a pipe,
-		// before it was opened.
-		now, err := f.Stat()
-		if err != nil {
-			return nil, err
+		text, err := io.ReadAll(io.LimitReader(f, most+1))
+		if err == nil && int64(len(text)) > most {
+			return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
 		}
-		if !os.SameFile(info, now) {
-			return nil, fmt.Errorf("%s was replaced while being read", name)
-		}
-		return io.ReadAll(io.LimitReader(f, most))
+		return text, err
 	})
 }

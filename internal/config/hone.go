@@ -32,12 +32,6 @@ type Price struct {
 	Output     float64 `toml:"output"`
 	CacheRead  float64 `toml:"cache-read"`
 	CacheWrite float64 `toml:"cache-write"`
-
-	// What a prompt of more than Above tokens costs; 0 means that its length does not matter.
-	Above         int64   `toml:"above"`
-	LongInput     float64 `toml:"long-input"`
-	LongOutput    float64 `toml:"long-output"`
-	LongCacheRead float64 `toml:"long-cache-read"`
 }
 
 // Opening is a key of a configuration file that needs the user's trust (ruling G14).
@@ -104,20 +98,18 @@ func parseHone(text []byte) (File, error) {
 	}
 	f.Prices, f.Commands = tables.Prices, tables.Commands
 	for _, name := range d.Names("prices") {
-		p, long := f.Prices[name], f.Prices[name].Above > 0
-		for _, one := range []struct {
-			key       string
-			needed    bool
-			at, other *float64
-		}{{"input", true, nil, nil}, {"output", true, nil, nil}, {"long-input", long, nil, nil}, {"long-output", long, nil, nil},
-			{"cache-read", false, &p.CacheRead, &p.Input}, {"cache-write", false, &p.CacheWrite, &p.Input}, {"long-cache-read", false, &p.LongCacheRead, &p.LongInput}} {
-			switch {
-			case d.lines[joined([]string{"prices", name, one.key})] > 0:
-			case one.needed:
-				return File{}, d.Wrong(fmt.Sprintf("the key %q is missing", one.key), fmt.Sprintf("write %s = 0 if it costs nothing", one.key), "prices", name)
-			case one.at != nil:
-				*one.at = *one.other
+		p := f.Prices[name]
+		given := func(key string) bool { return d.lines[joined([]string{"prices", name, key})] > 0 }
+		for _, key := range []string{"input", "output"} {
+			if !given(key) {
+				return File{}, d.Wrong(fmt.Sprintf("the key %q is missing", key), fmt.Sprintf("write %s = 0 if it costs nothing", key), "prices", name)
 			}
+		}
+		if !given("cache-read") {
+			p.CacheRead = p.Input
+		}
+		if !given("cache-write") {
+			p.CacheWrite = p.Input
 		}
 		f.Prices[name] = p
 	}

@@ -25,7 +25,8 @@ var (
 	// [model]
 	Model = row("", Row{Key: "model.model", Flag: "model,m", Env: "HONE_MODEL", Also: "prompt doctor", Valid: "models", Opens: sent, Apart: true, Example: `"openai/qwen3-coder"`,
 		Help: "the model, as `PROVIDER/NAME`; A,B lets B take over if A fails", Unset: "see hone help models",
-		In: In{"task": {Help: "the model, as `PROVIDER/NAME`; A,B lets B take over if A fails; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"},
+		In: In{"fix": {Help: "the model, as `PROVIDER/NAME`; A,B lets B take over if A fails; command/NAME for a command-line agent"},
+			"task":      {Help: "the model, as `PROVIDER/NAME`; A,B lets B take over if A fails; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"},
 			"phase":     {Help: "the model of both roles, as `PROVIDER/NAME`"},
 			"implement": {Default: "gemini/gemini-2.5-pro"}, "doctor": {Help: "the model whose provider is checked, as `PROVIDER/NAME`, or several with commas between them"}, "prompt": {Help: "the model to compare the size with, as `PROVIDER/NAME`"}}})
 	Escalate = row("", Row{Key: "model.escalate", Valid: "model", Opens: sent, Apart: true, Example: `"anthropic/claude-opus-4-8"`,

@@ -18,9 +18,12 @@ type finder struct {
 	root   string // absolute, without symlinks
 	seen   map[string]directory
 	now    time.Time
-	links  []string // the symlinks in git directories but for their hooks, relative to root
+	links  []link // the symlinks in git directories but for their hooks
 	opened []closed
 }
+
+// link is a symlink in a git directory, both relative to the root, which is ".".
+type link struct{ path, of string }
 
 // closed is a directory that its owner may not read, search or change, with its mode. Git
 // finds a repository there by its name alone.
@@ -70,13 +73,13 @@ func (f *finder) find(ctx context.Context) ([]string, error) {
 	was := f.seen
 	f.seen, f.links = make(map[string]directory, len(was)), nil
 	var found []string
-	err := f.visit(ctx, "", false, was, &found)
+	err := f.visit(ctx, "", "", was, &found)
 	slices.Sort(found)
 	return found, err
 }
 
-// It follows no symlink. Inside means inside of a git directory.
-func (f *finder) visit(ctx context.Context, path string, inside bool, was map[string]directory, found *[]string) error {
+// It follows no symlink. The path is in the git directory of; empty if in none.
+func (f *finder) visit(ctx context.Context, path, of string, was map[string]directory, found *[]string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,17 +108,22 @@ func (f *finder) visit(ctx context.Context, path string, inside bool, was map[st
 	isRepository := d.head && Is(at)
 	if isRepository {
 		*found = append(*found, path)
+		of = filepath.Clean(path)
 	}
-	if inside = inside || isRepository; inside {
+	if of != "" {
 		for _, name := range d.links {
-			f.links = append(f.links, filepath.Join(path, name))
+			f.links = append(f.links, link{filepath.Join(path, name), of})
 		}
 	}
 	for _, name := range d.dirs {
 		if isRepository && name == "objects" {
 			continue
 		}
-		if err := f.visit(ctx, filepath.Join(path, name), inside && !(isRepository && name == "hooks"), was, found); err != nil {
+		in := of
+		if isRepository && name == "hooks" {
+			in = ""
+		}
+		if err := f.visit(ctx, filepath.Join(path, name), in, was, found); err != nil {
 			return err
 		}
 	}

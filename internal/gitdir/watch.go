@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -71,7 +70,9 @@ func NewWatch(ctx context.Context, home, root string, loose func(paths []string)
 			w.record.Known = append(w.record.Known, path)
 		}
 	}
-	w.record.Links = w.find.links
+	for _, l := range w.find.links {
+		w.record.Links = append(w.record.Links, l.path)
+	}
 	return w, nil
 }
 
@@ -141,21 +142,16 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 	all, known := inDir(w.record.Root, found), w.Known()
 	isKnown := func(dir string) bool { return slices.Contains(known, dir) }
 	linked := map[string]string{} // by the path of a repository that commands made
-	for _, path := range w.find.links {
-		of := ""
-		for _, dir := range found {
-			if strings.HasPrefix(path, dir+string(filepath.Separator)) && len(dir) > len(of) {
-				of = dir
-			}
-		}
+	for _, l := range w.find.links {
+		of := filepath.Join(w.record.Root, l.of)
 		switch {
-		case slices.Contains(w.record.Links, path):
-		case !isKnown(filepath.Join(w.record.Root, of)):
-			linked[of] = "it has the symlink " + filepath.Base(path)
+		case slices.Contains(w.record.Links, l.path):
+		case !isKnown(of):
+			linked[of] = "it has the symlink " + filepath.Base(l.path)
 		default: // before git is called
-			m := Moved{Path: filepath.Join(w.record.Root, path), Link: true, Why: "git follows it when it writes"}
+			m := Moved{Path: filepath.Join(w.record.Root, l.path), Link: true, Why: "git follows it when it writes"}
 			var failed error
-			m.To, failed = w.takeAway(ctx, path, true)
+			m.To, failed = w.takeAway(ctx, l.path, true)
 			moved, err = append(moved, m), errors.Join(err, failed)
 		}
 	}
@@ -167,7 +163,7 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 		if _, gone := os.Lstat(at); gone != nil {
 			continue // it was taken away with an outer one
 		}
-		m := Moved{Path: at, Why: cmp.Or(notPlain(at, all, isKnown), linked[path])}
+		m := Moved{Path: at, Why: cmp.Or(notPlain(at, all, isKnown), linked[at])}
 		if m.Why != "" {
 			var failed error
 			m.To, failed = w.takeAway(ctx, path, false)

@@ -19,12 +19,14 @@ var (
 	help string
 	//go:embed prompt.md
 	rules string
+	//go:embed prompt-agent.md
+	agentRules string
 )
 
 // Kind is what fix declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name: "fix", Help: loop.ReadHelp(help), Text: true, Modelless: true,
+		Name: "fix", Help: loop.ReadHelp(help), Text: true, Modelless: true, Agents: true,
 		New:      func() loop.Loop { return newInvocation() },
 		Starters: loop.CheckStarters(`hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`),
 	}
@@ -36,7 +38,7 @@ type invocation struct {
 }
 
 func newInvocation() *invocation {
-	v := &invocation{Chat: loop.Chat{Role: "fixer", Rules: rules, Prompt: prompt}}
+	v := &invocation{Chat: loop.Chat{Role: "fixer", Rules: rules, AgentRules: agentRules, Prompt: prompt}}
 	v.Report = v.report
 	return v
 }
@@ -62,7 +64,10 @@ func prompt(s *loop.Settings) string {
 	if config.OnlyNew.In(s.Values) {
 		goal = "This check must find nothing but what was there before and does not count"
 	}
-	if s.Walls.Absent {
+	switch {
+	case s.Model.Agent != nil:
+		howToRun = "You may run it, exactly as it is written here, as often as you need."
+	case s.Walls.Absent:
 		howToRun = "You cannot run it. It runs when your session ends."
 	}
 	return goal + ":\n\n" + loop.Indented(s.Check) + "\n\n" + howToRun + "\n" + loop.Advised(s.Task)

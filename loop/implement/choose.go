@@ -215,10 +215,6 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 		return p, err
 	}
 	next.before, next.seen, next.listed, next.asked = p.parts(), p.seen, p.listed, p.asked+1
-	next.rounds, next.history = p.rounds, p.history
-	if p.rounds > 0 {
-		next.history += len(next.Added)
-	}
 	maps.Copy(next.seen, next.Seen)
 	return next, l.check(r, next)
 }

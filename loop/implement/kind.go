@@ -206,39 +206,22 @@ func (l *Loop) prepare(guard *secret.Guard) {
 var starters embed.FS
 
 func starterFiles() loop.Starters {
+	next := "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
 	return loop.Starters{
 		Short: "a build.sh that fits the code, query.txt and the system prompt",
-		Files: func(root string, _ func(string)) ([]loop.File, error) {
-			script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
+		Files: func(_, check string, _ func(string)) ([]loop.File, error) {
+			if check == "" {
+				next = "write the build and test commands into build.sh and what you want into query.txt, then: hone prompt implement && hone implement"
+				check = `echo "build.sh: write the commands here that build and test the project" >&2; exit 1`
+			}
+			script, err := starters.ReadFile("starters/build.sh")
 			if err != nil {
 				return nil, err
 			}
-			script = bytes.ReplaceAll(script, []byte("PYTHON_TESTS"), []byte(loop.PythonTests(root)))
+			script = bytes.ReplaceAll(script, []byte("CHECK"), []byte(strings.ReplaceAll(check, " && ", "\n")))
 			files, err := loop.Files(starters, "starters/implement")
 			return append([]loop.File{{Path: BuildName, Content: script}, {Path: SystemName, Content: []byte(System)}}, files...), err
 		},
-		Next: func(root string) string {
-			if buildKind(root) == "none" {
-				return "write the build and test commands into build.sh and what you want into query.txt, then: hone prompt implement && hone implement"
-			}
-			return "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
-		},
+		Next: func(string) string { return next },
 	}
-}
-
-func buildKind(root string) string {
-	for _, k := range []struct{ file, kind string }{
-		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},
-		{"pyproject.toml", "python"}, {"setup.py", "python"}, {"requirements.txt", "python"},
-		{"pytest.ini", "python"}, {"conftest.py", "python"},
-		{"Makefile", "make"}, {"makefile", "make"}, {"GNUmakefile", "make"},
-	} {
-		if info, err := os.Stat(filepath.Join(root, k.file)); err == nil && info.Mode().IsRegular() {
-			return k.kind
-		}
-	}
-	if loop.PythonTests(root) != "" {
-		return "pytests"
-	}
-	return "none"
 }

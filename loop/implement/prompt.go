@@ -50,12 +50,10 @@ type prompt struct {
 	Asked   bool `json:"asked,omitempty"`
 	Replied bool `json:"replied,omitempty"`
 
-	before  []string  // the additions before this one, as it sends them
-	seen    seenFiles // of all rounds
-	listed  bool      // in the first round
-	asked   int       // how often the model asked for files
-	rounds  int       // how many of them repeat a reply
-	history int       // bytes of those rounds
+	before []string  // the additions before this one, as it sends them
+	seen   seenFiles // of all rounds
+	listed bool      // in the first round
+	asked  int       // how often the model asked for files
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
@@ -118,16 +116,10 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 	p.before = additions(append(past, p), said)[:len(past)]
 	maps.Copy(seen, p.Seen)
 	p.seen = seen
-	for i, one := range append(past, p) {
+	for _, one := range append(past, p) {
 		p.listed = p.listed || one.Listed
 		if one.Asked {
 			p.asked++
-		}
-		if one.Replied {
-			p.rounds++
-		}
-		if p.rounds > 0 {
-			p.history += len(p.parts()[i])
 		}
 	}
 	return p, l.check(r, p)
@@ -296,6 +288,6 @@ func withNewline(text string) string {
 // It adds the sizes of the prompt's parts (ruling G10).
 func explain(err error, p prompt) error {
 	return loop.Explain(err, func() string {
-		return fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
+		return fmt.Sprintf("the first prompt takes %d bytes, what was added since %d", len(p.parts()[0]), len(p.text())-len(p.parts()[0]))
 	}, "name the files that are sent, or those that are not-sent in [implement]")
 }

@@ -171,7 +171,7 @@ func TestContextIsOutgrown(t *testing.T) {
 	var l implement.Loop
 	l.Coder.Context = 8_000
 	end := process{loop: l, model: m, rounds: 8}.live(t, dir)
-	if end.Kind != hone.KindContext || len(m.asked) != 1 || !strings.Contains(end.Why, "the history of 1 rounds") {
+	if end.Kind != hone.KindContext || len(m.asked) != 1 || !strings.Contains(end.Why, "what was added since") {
 		t.Errorf("%+v after %d calls", end, len(m.asked))
 	}
 	files(t, dir, map[string]string{"big": strings.Repeat("x", 50_000)})

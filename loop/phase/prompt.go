@@ -2,13 +2,15 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // the texts of the roles
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
+	"sync"
+	"text/template"
 	"unicode/utf8"
 
 	"hone"
@@ -139,34 +141,45 @@ func (l *Loop) role(e assignment) hone.Role {
 	return l.Verifier
 }
 
+//go:embed request.md
+var requestText string
+
+// requests are the templates of what a role gets beside its system text: what it should know, and what it is asked to do.
+var requests = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"section": func(title, text string) string {
+			if text = strings.TrimRight(text, "\n"); text == "" {
+				return ""
+			}
+			return fmt.Sprintf("===== %s =====\n%s\n\n", title, text)
+		},
+		"said": func(prior []check.Finding, source string) string { return loop.FindingTexts(fromSource(prior, source)) },
+	}).Parse(requestText))
+})
+
+// Ruling A2 and the seed's information boundaries say what a role gets about earlier rounds.
 func (l *Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
-	if err != nil {
+	project, other := readText(dir, projectName)
+	if project == "" && other == nil {
+		project, other = readText(dir, ".abl/"+projectName) // ABL's later layout
+	}
+	if err = cmp.Or(err, other); err != nil {
 		return composed{}, err
 	}
-	project, err := readText(dir, projectName)
-	if project == "" && err == nil {
-		project, err = readText(dir, ".abl/"+projectName) // ABL's later layout
-	}
-	if err != nil {
-		return composed{}, err
-	}
-	var b strings.Builder
-	section(&b, projectName, project)
-	section(&b, MapName+": the contents of "+Src+"/, and below the line its dependencies", projectMap)
-	for _, s := range specs {
-		title := s.Path + ": an earlier phase"
-		if s.Number == l.Phase {
-			title = s.Path + ": the current phase"
+	role := l.role(e)
+	var outside []check.Finding // about the role's own files
+	for _, f := range fromSource(prior, "outside") {
+		if name, ok := strings.CutPrefix(f.File, role.Dir+"/"); ok && e != toWrite && e != toCorrect {
+			outside = append(outside, check.Finding{File: name, Text: f.Text})
 		}
-		section(&b, title, s.Text)
 	}
-	section(&b, "your last session", last)
-	for _, p := range l.reports(e, prior) {
-		section(&b, p.title, p.text)
-	}
-	b.WriteString("===== your instructions =====\n")
-	return composed{l.Guard.Redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
+	data := map[string]any{"Asks": e, "Builds": e == toBuild, "Verifies": e == toVerify, "Corrects": e == toCorrect, "Phase": l.Phase, "Round": round,
+		"Project": project, "Map": projectMap, "Specs": specs, "Last": last, "Prior": prior, "Outside": outside,
+		"Checked": strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n"), "Role": role, "Bounds": role.Bounds.Resolved(), "Server": l.Server}
+	var context, instruction strings.Builder
+	err = cmp.Or(requests().ExecuteTemplate(&context, "context", data), requests().ExecuteTemplate(&instruction, "instruction", data))
+	return composed{l.Guard.Redact(context.String()), instruction.String(), history.Report{Said: l.announce(e, prior)}}, err
 }
 
 func (l *Loop) announce(e assignment, prior []check.Finding) string {
@@ -183,54 +196,6 @@ func (l *Loop) announce(e assignment, prior []check.Finding) string {
 		return name + " gets " + check.Tally(failed)
 	}
 	return name + " writes code"
-}
-
-func (l *Loop) instruction(e assignment, round int) string {
-	at := fmt.Sprintf("This is phase %d, round %d.", l.Phase, round)
-	switch e {
-	case toWrite, toCorrect:
-		at = fmt.Sprintf("This is phase %d. There is no server yet.", l.Phase)
-	case toVerify:
-		at += fmt.Sprintf(" The server was started and its state reset just now; it answers at %s.", l.Server.Address())
-	}
-	if role := l.role(e); !role.Agent {
-		bounds := role.Bounds.Resolved()
-		at += fmt.Sprintf(" The session has at most %d turns and %d tool calls.", bounds.Turns, bounds.Calls)
-	}
-	return string(e) + " " + at
-}
-
-func section(b *strings.Builder, title, text string) {
-	if text = strings.TrimRight(text, "\n"); text != "" {
-		fmt.Fprintf(b, "===== %s =====\n%s\n\n", title, text)
-	}
-}
-
-type part struct{ title, text string }
-
-// Ruling A2 and the seed's information boundaries say what a role gets about earlier rounds.
-func (l *Loop) reports(e assignment, prior []check.Finding) []part {
-	switch e {
-	case toWrite:
-		return nil
-	case toCorrect:
-		return []part{{suitePath + ": what is wrong with it", loop.FindingTexts(fromSource(prior, sourceSuite))}}
-	}
-	parts := []part{{failedName + ": the contracts that failed in the last verification", loop.FindingTexts(fromSource(prior, sourceContract))},
-		{suitePath + ": what hone saw of it", loop.FindingTexts(fromSource(prior, sourceSuite))}}
-	if e == toBuild {
-		parts = append(parts,
-			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},
-			part{path.Base(devLog) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
-			part{"what the project's check reported", strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n")})
-	}
-	folder := l.role(e).Dir + "/"
-	for _, f := range fromSource(prior, "outside") {
-		if name, ok := strings.CutPrefix(f.File, folder); ok {
-			parts = append(parts, part{name + ": changed by another process", f.Text})
-		}
-	}
-	return parts
 }
 
 // Both roles get the specifications of the phases up to this one (rulings A1 and A13).

@@ -35,7 +35,7 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: the language of src/, else go)")
 			config.SetRule(fs, "go|node|python", "template")
 		},
-		Files: func(root string, note func(string)) ([]loop.File, error) {
+		Files: func(root, _ string, note func(string)) ([]loop.File, error) {
 			name := chooseTemplate(root, named, note)
 			if runs, phase := runsHone(root); phase && !runs {
 				note("make phase in your Makefile does not run hone; run hone phase 1")

@@ -50,7 +50,7 @@ type suiteRun struct {
 func (l *Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	why := ""
 	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(suitePath)))
-	if wrong := artifact.Check(dir, suitePath); wrong != nil {
+	if wrong := artifact.Check(dir, suitePath, false); wrong != nil {
 		why = wrong.Error()
 	} else if err != nil {
 		why = "there is no " + suitePath

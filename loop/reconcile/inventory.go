@@ -140,16 +140,3 @@ func splitPatch(patch string) []filePatch {
 	}
 	return files
 }
-
-func (d specDiff) write(b *strings.Builder) {
-	switch {
-	case d.Ref == "":
-		b.WriteString("# How the specifications differ from `main`\n\nThis is unknown: there is no branch `main`, locally or at `origin`.\n\n")
-	case d.Added:
-		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nOnly those headed as newly added differ.\n\n", d.Ref)
-	case d.Text == "":
-		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThey do not differ.\n\n", d.Ref)
-	default:
-		fmt.Fprintf(b, "# How the specifications differ from `%s`\n\nThis is probably the task.\n\n%s\n", d.Ref, d.Text)
-	}
-}

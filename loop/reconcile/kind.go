@@ -189,7 +189,7 @@ var starters embed.FS
 func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "a specification, a correctness checker and .config/bork.json",
-		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
+		Files: func(string, string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {
 			return "write what you want into specs/, add your own checks to correctness-check.sh, then: hone prompt reconcile && hone reconcile"
 		},

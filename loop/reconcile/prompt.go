@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"text/template"
 
 	"hone"
 	"hone/check"
@@ -105,10 +108,11 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 		}
 		if !anew {
 			base.Anew, base.Warnings, base.Outside = false, nil, nil
-			base.Since, base.Now, anew = changesSince(base, items, diff)
+			base.Since, base.Now, anew, err = changesSince(base, items, diff)
 		}
 		if anew {
-			base = prompt{Base: l.fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
+			base = prompt{Anew: true, Items: items, Diff: diff}
+			base.Base, err = l.fullPrompt(items, diff)
 		}
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
@@ -118,8 +122,12 @@ func (l *Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) 
 				base.Outside = append(base.Outside, e.Path)
 			}
 		}
-		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
-		return base, nil
+		if len(prior) > 0 && err == nil {
+			var result string
+			result, err = compose("result", map[string]any{"Round": r.Round(), "Rounds": max(r.Round(), r.Limits.Rounds), "Blocking": check.Blocking(prior), "Findings": loop.BlockingFirst(prior)})
+			base.Since += result
+		}
+		return base, err
 	})
 	if err != nil {
 		return p, err
@@ -145,110 +153,74 @@ func (l *Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspac
 	return items, l.diff(main, items, unread), err
 }
 
-func (l *Loop) fullPrompt(items []item, diff specDiff) string {
+//go:embed request.md
+var requestText string
+
+// requests are the templates of a prompt's parts.
+var requests = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"path": render.Path, "number": func(i int) int { return i + 1 },
+		"trim": func(text string) string { return strings.TrimRight(text, "\n") }}).Parse(requestText))
+})
+
+func compose(name string, data any) (string, error) {
 	var b strings.Builder
-	b.WriteString("# The specifications\n\n")
+	err := requests().ExecuteTemplate(&b, name, data)
+	return b.String(), err
+}
+
+func (l *Loop) fullPrompt(items []item, diff specDiff) (string, error) {
 	n := 0
-	for ; n < len(items) && l.isSpec(items[n].Path); n++ {
-		if n == 0 {
-			fmt.Fprintf(&b, "They are in %s.\n\n", l.specPlaces())
-		}
-		items[n].write(&b)
+	for n < len(items) && l.isSpec(items[n].Path) {
+		n++
 	}
-	if n == 0 {
-		fmt.Fprintf(&b, "There are none in %s.\n\n", l.specPlaces())
-	}
-	diff.write(&b)
-	b.WriteString("# The files\n\n")
-	for _, it := range items[n:] {
-		it.write(&b)
-	}
-	b.WriteString(closing)
-	return b.String()
+	return compose("full", map[string]any{"Places": l.specPlaces(), "Specs": items[:n], "Diff": diff, "Files": items[n:]})
 }
 
-// closing is the end of a prompt, which models follow best.
-const closing = "# Your answer\n\nAnswer with the JSON object.\n"
-
-// None of its lines resembles the headers.
-func (it item) write(b *strings.Builder) {
-	head := "--- FILE: " + render.Path(it.Path)
-	if it.Added {
-		head = "--- FILE (newly added): " + render.Path(it.Path)
-	}
-	if it.Digest == "" {
-		fmt.Fprintf(b, "%s (%s) ---\n\n", head, it.Note)
-		return
-	}
-	mark, end := "", ""
+// Mark makes the headers of a file differ from the lines in it.
+func (it item) Mark() string {
 	if bytes.Contains(it.Content, []byte("--- FILE")) || bytes.Contains(it.Content, []byte("--- END FILE")) {
-		mark = " #" + it.Digest[:8]
+		return " #" + it.Digest[:8]
 	}
-	fmt.Fprintf(b, "%s%s ---\n%s", head, mark, it.Content)
-	if n := len(it.Content); n > 0 && it.Content[n-1] != '\n' {
-		b.WriteByte('\n')
-		end = " (no newline at the end)"
-	}
-	if bytes.Contains(it.Content, []byte("\r\n")) {
-		end += " (lines end in CR LF)"
-	}
-	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
+	return ""
 }
+
+// Open reports whether the last line has no end.
+func (it item) Open() bool { return len(it.Content) > 0 && !bytes.HasSuffix(it.Content, []byte("\n")) }
+
+// CRLF reports whether lines end in CR LF.
+func (it item) CRLF() bool { return bytes.Contains(it.Content, []byte("\r\n")) }
 
 // They replace parts of a base. anew is true if they are larger than a quarter of the base, which should then be composed again
 // (ruling B10).
-func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, anew bool) {
-	var b strings.Builder
+func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, anew bool, err error) {
+	var changed, deleted []item
 	old := map[string]item{}
 	for _, it := range base.Items {
 		old[it.Path] = it
 	}
 	for _, it := range items {
 		if was, ok := old[it.Path]; !ok || was.Digest != it.Digest || was.Note != it.Note || was.Added != it.Added {
-			it.write(&b)
+			changed = append(changed, it)
 		}
 		delete(old, it.Path)
 	}
 	for _, it := range base.Items {
 		if _, gone := old[it.Path]; gone {
-			fmt.Fprintf(&b, "--- FILE: %s (deleted) ---\n\n", render.Path(it.Path))
+			deleted = append(deleted, it)
 		}
 	}
+	data := map[string]any{"Changed": changed, "Deleted": deleted}
 	if diff != base.Diff {
-		diff.write(&b)
+		data["Diff"] = diff
 	}
-	if b.Len() == 0 {
-		return "", nil, false
+	text, err = compose("since", data)
+	switch {
+	case text == "":
+		return "", nil, false, err
+	case len(text) > len(base.Base)/4:
+		return "", nil, true, err
 	}
-	if b.Len() > len(base.Base)/4 {
-		return "", nil, true
-	}
-	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, false
-}
-
-func findings(prior []check.Finding, round, rounds int) string {
-	if len(prior) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n# The result of your last answer\n\nThis is round %d of %d.", round, max(round, rounds))
-	if check.Blocking(prior) {
-		b.WriteString(" The loop ends when no findings are left.")
-	}
-	b.WriteString("\n\n")
-	for i, f := range loop.BlockingFirst(prior) {
-		kind := "Finding"
-		if f.Advisory {
-			kind = "Note"
-		}
-		fmt.Fprintf(&b, "## %s %d, from %s", kind, i+1, f.Source)
-		if f.File != "" {
-			fmt.Fprintf(&b, ", on %s", render.Path(f.Place()))
-		}
-		fmt.Fprintf(&b, "\n\n%s\n\n", strings.TrimRight(f.Text, "\n"))
-	}
-	b.WriteString(closing)
-	return b.String()
+	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + text, items, false, err
 }
 
 // Preview returns the prompt of the first round.
@@ -262,7 +234,8 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	p := prompt{Base: l.fullPrompt(items, diff), Items: items}
+	p := prompt{Items: items}
+	p.Base, err = l.fullPrompt(items, diff)
 	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(view.Tree.Dir(), files, items)}
 	for _, it := range items {
 		if it.Digest != "" {
@@ -270,7 +243,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 		}
 	}
 	v.Fits = l.explain(l.Editor.Fits(int64(len(v.System)+len(v.Text))), p)
-	return v, nil
+	return v, err
 }
 
 const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR`

@@ -80,7 +80,7 @@ func (l *Loop) logFile(in *loop.Input) (string, error) {
 		return "", err
 	}
 	// base may not exist yet.
-	if err := artifact.CheckAppend(base, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := artifact.Check(base, name, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")
 	}
 	return log, nil

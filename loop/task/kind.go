@@ -237,7 +237,7 @@ var starters embed.FS
 func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "TASK.toml, a commented task file for you to fill in",
-		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
+		Files: func(string, string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {
 			return "write what you want into TASK.toml, then: hone prompt task TASK.toml && hone task TASK.toml"
 		},

@@ -329,7 +329,6 @@ func (st *stage) policy() sandbox.Policy {
 		Placeholders: map[string]sandbox.Placeholder{st.Work(".config", "hone.toml"): {}},
 		Overlays:     []sandbox.Overlay{{Path: st.Cache(), Lower: st.Cache()}},
 		Aside:        filepath.Join(st.Dir, "aside"),
-		Records:      filepath.Join(st.Dir, "records"),
 		Layers:       filepath.Join(st.Dir, "layers"),
 	}
 	if program, err := os.Readlink(st.Program); err == nil {

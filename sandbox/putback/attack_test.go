@@ -78,7 +78,7 @@ func attackAtRandom(t *testing.T, seed uint64, crash bool) {
 	var err error
 	if crash {
 		f.killed(attack)
-		restored, err = Recover(f.aside)
+		restored, err = Recover(f.aside, f.dir)
 	} else {
 		var result sandbox.Result
 		result, err = f.guard().Around(func() (sandbox.Result, error) { attack(); return sandbox.Result{}, nil })

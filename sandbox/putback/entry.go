@@ -23,10 +23,12 @@ type entry struct {
 	Dir   string // the outermost writable directory around it
 	Path  string
 	Apart map[string]bool  // the policy's paths in it, absolute: writable ones, and other entries
-	Found map[string]*item // at Path and in it, and at its parent directories
+	Found map[string]*item // at Path and in it, and at its parent directories; nil before the inspection
 
-	root  *os.Root // Dir, while it is inspected or restored
-	force bool     // modes may be changed to read what is there
+	walled   bool     // a wall protects it while it exists
+	root     *os.Root // Dir, while it is inspected or restored
+	standing standing // placeholders there count as nothing
+	force    bool     // modes may be changed to read what is there
 }
 
 // item is what was found at one path. Its zero value is nothing.
@@ -71,6 +73,11 @@ func newEntry(policy []sandbox.Entry, root, path string) *entry {
 	return e
 }
 
+func (e *entry) isWalled() bool {
+	_, err := os.Lstat(filepath.Join(e.Dir, e.Path))
+	return e.walled && !errors.Is(err, fs.ErrNotExist)
+}
+
 func (e *entry) isParent(path string) bool { return !sandbox.Within(e.Path, path) }
 
 // Of files it reads at most room bytes.
@@ -88,7 +95,7 @@ func (e *entry) inspect(room *int64) (err error) {
 			return err
 		case it.Mode&fs.ModeSymlink != 0:
 			return errors.New(filepath.Join(e.Dir, path) + " is a symlink, but was not when the walls were built")
-		case !it.Mode.IsDir():
+		case !it.Mode.IsDir() || e.stands(path):
 			it = &item{}
 		}
 		e.Found[path] = it
@@ -98,6 +105,10 @@ func (e *entry) inspect(room *int64) (err error) {
 
 // A directory that cannot be read is lost.
 func (e *entry) walk(path string, room *int64) error {
+	if e.stands(path) {
+		e.Found[path] = &item{}
+		return nil
+	}
 	it, err := look(e.root, path, *room)
 	if e.force && (it.Mode.IsDir() || it.Lost == notRead) {
 		_ = e.root.Chmod(path, 0o700)
@@ -118,6 +129,23 @@ func (e *entry) walk(path string, room *int64) error {
 		}
 	}
 	return nil
+}
+
+// stands reports whether a placeholder is at a path, as it was created, or a directory with nothing else.
+func (e *entry) stands(path string) bool {
+	p, ok := e.standing[filepath.Join(e.Dir, path)]
+	if !ok {
+		return false
+	}
+	now, err := look(e.root, path, int64(len(p.Text)))
+	if !p.Dir {
+		return err == nil && now.Mode.IsRegular() && now.Lost == "" && now.Data == p.Text
+	}
+	if err != nil || !now.Mode.IsDir() {
+		return false
+	}
+	inner, err := e.inner(path)
+	return err == nil && !slices.ContainsFunc(inner, func(path string) bool { return !e.stands(path) })
 }
 
 func (e *entry) inner(path string) ([]string, error) {
@@ -188,10 +216,14 @@ type restorer struct {
 }
 
 // Outer entries come first. What commands left is moved to aside.
-func restore(entries []*entry, aside string) (restored []sandbox.Restored, err error) {
+func restore(entries []*entry, aside string, s standing) (restored []sandbox.Restored, err error) {
 	folder := filepath.Join(aside, "left-"+rand.Text())
 	for i, e := range entries {
+		if e.Found == nil {
+			continue
+		}
 		path := filepath.Join(e.Dir, e.Path)
+		e.standing = s
 		r := &restorer{entry: e, folder: filepath.Join(folder, strconv.Itoa(i))}
 		if failed := r.restore(); failed != nil {
 			r.lost = slices.Insert(r.lost, 0, strings.ReplaceAll(failed.Error(), "\n", "; "))
@@ -205,24 +237,38 @@ func restore(entries []*entry, aside string) (restored []sandbox.Restored, err e
 	return restored, err
 }
 
-func (r *restorer) restore() error {
-	info, err := os.Lstat(r.Dir)
-	switch {
-	case err != nil:
-		return err
-	case stampOf(info).Inode != r.Found["."].Stamp.Inode:
-		return errors.New(r.Dir + " is not the same directory as before")
-	case info.Mode()&0o700 != 0o700: // its owner may not open it
-		err = os.Chmod(r.Dir, info.Mode()|0o700)
-	}
-	if err == nil {
-		r.root, err = os.OpenRoot(r.Dir)
-	}
+func (r *restorer) restore() (err error) {
+	root, mode, err := openAgain(r.Dir, r.Found["."].Stamp.Inode)
 	if err != nil {
 		return err
 	}
-	defer r.root.Close()
-	return errors.Join(r.restoreDir(".", r.Found["."], info.Mode()), r.restoreFound())
+	defer root.Close()
+	r.root = root
+	return errors.Join(r.restoreDir(".", r.Found["."], mode), r.restoreFound())
+}
+
+// errAway means that a directory is not there. What is owed to it is recorded until it is.
+var errAway = errors.New("it is not the same directory as before, which was moved away or unmounted")
+
+// openAgain opens the directory that had an inode, and returns its mode. Its owner may open it from now on.
+func openAgain(dir string, inode uint64) (*os.Root, fs.FileMode, error) {
+	info, err := os.Lstat(dir)
+	if err != nil && ignoreMissing(err) == nil || err == nil && stampOf(info).Inode != inode {
+		err = errAway
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", dir, err)
+	}
+	reopen(os.Lstat, os.Chmod, dir)
+	root, err := os.OpenRoot(dir)
+	return root, info.Mode(), err
+}
+
+// reopen gives the owner of a directory all rights in it, which a command may have taken away.
+func reopen(lstat func(string) (fs.FileInfo, error), chmod func(string, fs.FileMode) error, dir string) {
+	if info, err := lstat(dir); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+		_ = chmod(dir, info.Mode()|0o700)
+	}
 }
 
 // Until the end the owner of directories has all permissions.
@@ -247,7 +293,7 @@ func (r *restorer) restoreAt(path string, was *item) error {
 		return err
 	case now.Mode.IsDir() && was.Mode.IsDir():
 		return r.restoreDir(path, was, now.Mode)
-	case isParent && !was.Exists && now.Mode&fs.ModeSymlink == 0, !isParent && was.same(now):
+	case isParent && !was.Exists && now.Mode&fs.ModeSymlink == 0, !isParent && was.same(now), !was.Exists && r.stands(path):
 		return nil
 	case was.Lost != "":
 		r.lost = append(r.lost, path+": "+was.Lost)

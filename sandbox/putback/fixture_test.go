@@ -95,8 +95,10 @@ func (f *fixture) around(g *Guard, script string) []string {
 // killed inspects as before a command, and ends as if the process were killed during it.
 func (f *fixture) killed(command func()) {
 	f.Helper()
-	f.must(f.guard().enter())
+	g := f.guard()
+	f.must(g.enter())
 	command()
+	g.release()
 }
 
 func isProtected(rel string) bool {

@@ -1,19 +1,21 @@
 // Package putback protects the paths of a policy that a wall alone cannot protect while a
 // command runs: it restores them afterwards, and puts placeholders where nothing may be.
-// It records what was there outside of what commands may write:
-// [Recover] and [RecoverPlaceholders] finish the work of a process that was killed.
+// What it owes is recorded before a command starts, outside of what commands may write:
+// [Recover] finishes the work of a process that was killed.
+//
+// Each guard has a record of its own, which is on the disk before its first placeholder is created and
+// until its last command has left nothing to do. Its process locks the record meanwhile: one that is not locked
+// is of a process that was killed, or could not do all it owes. A mutex orders the starts and ends of
+// commands and the recoveries of all processes of the user, so that each sees which placeholders the others need.
 package putback
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"hone/sandbox"
@@ -35,22 +37,25 @@ import (
 //
 // Commands that run at the same time share one inspection, made before the first
 // of them, and each one's end restores what any of them changed until then. Two
-// guards of the same paths must not be used at the same time.
+// guards that restore the same paths must not be used at the same time.
+//
+// Where a wall can protect a file that exists, a placeholder stands for a missing one instead. It
+// is created before the first command, and removed after the last one of all guards and
+// processes that need it. What others put in its place meanwhile stays.
 //
 // A nil Guard protects nothing.
 type Guard struct {
-	entries []*entry
-	walled  []*entry // what a wall protects as long as it exists: once it is removed, it is one of entries
-	aside   string
-	record  string // its path; it exists while a command runs
-	dirs    []*dir // those with placeholders
+	entries      []*entry      // outer ones first
+	placeholders []placeholder // outer ones first
+	aside        string
+	record       string // its path; it exists while a command runs
 
 	mu     sync.Mutex
 	active int
-	failed error // of a restoration; no other command may run
+	made   []placeholder // those that stand for this guard
+	lock   *os.File      // of the record; nil on systems without locks
+	failed error         // of a restoration; no other command may run
 }
-
-const recordPrefix = "protected-"
 
 // New returns a guard of what the wall of a policy alone cannot protect, and the entries of the
 // policy as commands find them: where nothing exists and a placeholder can be created, the wall
@@ -58,19 +63,8 @@ const recordPrefix = "protected-"
 func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, error) {
 	g := &Guard{}
 	entries = slices.Clone(entries)
-	placeholders := g.find(entries, p)
-	for _, root := range slices.Sorted(maps.Keys(placeholders)) {
-		if err := os.MkdirAll(p.Records, 0o700); err != nil {
-			return nil, nil, fmt.Errorf("make the directory for records of placeholders: %w", err)
-		}
-		d, err := newDir(p.Records, root, placeholders[root])
-		if err != nil {
-			return nil, nil, err
-		}
-		g.dirs = append(g.dirs, d)
-	}
-	all := slices.Concat(g.entries, g.walled)
-	if len(all) == 0 {
+	g.find(entries, p)
+	if g.idle() {
 		return g, entries, nil
 	}
 	err := os.MkdirAll(p.Aside, 0o700)
@@ -80,7 +74,7 @@ func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the directory for replaced files: %w", err)
 	}
-	for _, e := range all {
+	for _, e := range g.entries {
 		if sandbox.Within(e.Dir, g.aside) {
 			return nil, nil, fmt.Errorf("the directory %s, for files that commands put in place of protected ones, is in %s, which commands may write", p.Aside, e.Dir)
 		}
@@ -89,29 +83,24 @@ func New(entries []sandbox.Entry, p sandbox.Policy) (*Guard, []sandbox.Entry, er
 	return g, entries, nil
 }
 
-// find finds what the wall does not protect, and returns the placeholders by the directory that commands
-// may write and their path. The entries that get one exist from now on.
-func (g *Guard) find(entries []sandbox.Entry, p sandbox.Policy) map[string]map[string]sandbox.Placeholder {
-	placeholders := map[string]map[string]sandbox.Placeholder{}
+func (g *Guard) idle() bool { return len(g.entries)+len(g.placeholders) == 0 }
+
+// find finds what the wall does not protect. The entries that get a placeholder exist from now on.
+func (g *Guard) find(entries []sandbox.Entry, p sandbox.Policy) {
 	for i, e := range entries {
 		root, direct := writableAround(entries, e.Path)
-		filled := e.Placeholder != nil && direct && p.Records != "" && p.Wall.Namespaces() && (!e.Absent || creatable(e.Path))
-		if filled {
-			if placeholders[root] == nil {
-				placeholders[root] = map[string]sandbox.Placeholder{}
-			}
-			placeholders[root][e.Path] = *e.Placeholder
-		}
 		switch {
-		case filled && e.Absent:
-			entries[i].Absent, entries[i].Dir = false, e.Placeholder.Dir
-		case root != "" && e.Access == sandbox.AccessRead && (!p.Wall.Mounts() || e.Absent || e.Link != ""):
-			g.entries = append(g.entries, newEntry(entries, root, e.Path))
-		case root != "" && e.Access == sandbox.AccessRead && !filled:
-			g.walled = append(g.walled, newEntry(entries, root, e.Path))
+		case e.Placeholder != nil && direct && p.Wall.Namespaces() && (!e.Absent || creatable(e.Path)):
+			g.placeholders = addPlaceholder(g.placeholders, root, e)
+			if e.Absent {
+				entries[i].Absent, entries[i].Dir = false, e.Placeholder.Dir
+			}
+		case root != "" && e.Access == sandbox.AccessRead:
+			added := newEntry(entries, root, e.Path)
+			added.walled = p.Wall.Mounts() && !e.Absent && e.Link == ""
+			g.entries = append(g.entries, added)
 		}
 	}
-	return placeholders
 }
 
 // writableAround returns the outermost writable directory around a path; empty if there is none. direct
@@ -132,7 +121,7 @@ func writableAround(entries []sandbox.Entry, path string) (root string, direct b
 // changed and removes the placeholders. If it fails before the command, that does not run. If it
 // cannot restore something afterwards, no other command runs, and [Recover] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	if g == nil || len(g.entries)+len(g.walled)+len(g.dirs) == 0 {
+	if g == nil || g.idle() {
 		return run()
 	}
 	if err := g.enter(); err != nil {
@@ -153,134 +142,112 @@ func (g *Guard) enter() error {
 	if g.failed != nil {
 		return g.failed
 	}
-	removed := g.removed()
 	if g.active == 0 {
-		if err := g.begin(); err != nil {
-			return errors.Join(err, g.empty())
+		g.made = nil
+		for _, e := range g.entries {
+			e.Found = nil
 		}
-	} else if len(removed) > 0 {
-		if err := g.inspect(removed); err != nil {
+	}
+	var next []*entry
+	for _, e := range g.entries {
+		if e.Found == nil && !e.isWalled() {
+			next = append(next, e)
+		}
+	}
+	if g.active > 0 && len(next) == 0 {
+		g.active++
+		return nil
+	}
+	others, err := openBook(g.aside, g.record)
+	if err != nil {
+		return err
+	}
+	defer others.unlock()
+	if err = g.begin(next, others.standing); err == nil {
+		g.active++
+	} else if g.active == 0 {
+		err = errors.Join(err, g.end(others.needed))
+	}
+	return err
+}
+
+// It records what was found before it creates a placeholder.
+func (g *Guard) begin(next []*entry, s standing) (err error) {
+	if g.active == 0 {
+		if g.made, err = missing(g.placeholders, s); err != nil {
 			return err
 		}
 	}
-	g.active++
-	return nil
-}
-
-// removed returns what a wall has protected and no longer exists. From now on it is protected as what did not exist
-// when the walls were built.
-func (g *Guard) removed() (removed []*entry) {
-	g.walled = slices.DeleteFunc(g.walled, func(e *entry) bool {
-		_, err := os.Lstat(filepath.Join(e.Dir, e.Path))
-		gone := errors.Is(err, fs.ErrNotExist)
-		if gone {
-			removed = append(removed, e)
-		}
-		return gone
-	})
-	if g.entries = append(g.entries, removed...); len(removed) > 0 {
-		slices.SortFunc(g.entries, func(a, b *entry) int { // outer ones first
-			return strings.Compare(filepath.Join(a.Dir, a.Path), filepath.Join(b.Dir, b.Path))
-		})
-	}
-	return removed
-}
-
-func (g *Guard) begin() error {
-	for _, d := range g.dirs {
-		if err := d.fill(); err != nil {
-			return fmt.Errorf("protect files in %s: %w", d.root, err)
-		}
-	}
-	if len(g.entries) == 0 {
-		return nil
-	}
-	return g.inspect(g.entries)
-}
-
-// It records all entries.
-func (g *Guard) inspect(entries []*entry) error {
+	s.add(g.made)
 	room := int64(maxKept)
-	for _, e := range entries {
+	for _, e := range next {
+		e.standing = s
 		if err := e.inspect(&room); err != nil {
+			e.Found = nil
 			return fmt.Errorf("protect %s: %w", filepath.Join(e.Dir, e.Path), err)
 		}
 	}
-	if err := writeRecord(g.record, g.entries); err != nil {
+	if err := g.write(); err != nil {
 		return fmt.Errorf("record the protected paths: %w", err)
+	}
+	for _, p := range g.made {
+		if err := p.create(); err != nil {
+			return fmt.Errorf("protect files in %s: %w", p.Root, err)
+		}
 	}
 	return nil
 }
 
-// The command and all that it started have ended. The record is removed after the last one. The changes that could not be
-// undone are returned too.
+func (g *Guard) write() error {
+	inspected := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return e.Found == nil })
+	if err := writeRecord(g.record, record{inspected, g.made}); err != nil {
+		return err
+	}
+	g.release()
+	var err error
+	if g.lock, err = sandbox.Lock(g.record); errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+func (g *Guard) release() {
+	if g.lock != nil {
+		g.lock.Close()
+		g.lock = nil
+	}
+}
+
+// The command and all that it started have ended. The changes that could not be undone are returned too. If the
+// records were removed, this process still does what it owes, and says so.
 func (g *Guard) leave() ([]sandbox.Restored, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.active--
-	restored, err := restore(g.entries, g.aside)
+	others, err := openBook(g.aside, g.record)
 	g.failed = errors.Join(g.failed, err)
-	if g.active > 0 {
-		return restored, g.failed
+	switch {
+	case ignoreMissing(err) != nil:
+		return nil, g.failed
+	case err != nil:
+		others = &book{unlock: func() {}, standing: standing{}}
 	}
-	if g.failed == nil && len(g.entries) > 0 {
-		g.failed = os.Remove(g.record)
+	defer others.unlock()
+	others.standing.add(g.made)
+	restored, err := restore(g.entries, g.aside, others.standing)
+	g.failed = errors.Join(g.failed, err)
+	if g.active == 0 {
+		g.failed = errors.Join(g.failed, g.end(others.needed))
 	}
-	return restored, errors.Join(g.failed, g.empty())
+	return restored, g.failed
 }
 
-func (g *Guard) empty() error {
-	var errs []error
-	for _, d := range g.dirs {
-		if err := d.empty(); err != nil {
-			errs = append(errs, fmt.Errorf("remove placeholders in %s: %w", d.root, err))
-		}
+// The record stays if something is owed.
+func (g *Guard) end(needed standing) error {
+	defer g.release()
+	err := remove(g.made, needed)
+	if err == nil && g.failed == nil {
+		err = ignoreMissing(os.Remove(g.record))
 	}
-	return errors.Join(errs...)
-}
-
-// Close removes the records of placeholders, unless another process needs them. No command may be running.
-func (g *Guard) Close() error {
-	if g == nil {
-		return nil
-	}
-	var errs []error
-	for _, d := range g.dirs {
-		errs = append(errs, d.forget())
-	}
-	return errors.Join(errs...)
-}
-
-// Recover restores the protected paths that commands of earlier processes changed,
-// from the records in aside, which is the Aside of their policy and which no living process may use.
-// Call it before anything is read that a command may have changed: a configuration, and what the
-// next policy names. It leaves a record that it cannot read or restore unchanged, and returns an
-// error that names it.
-func Recover(aside string) ([]sandbox.Restored, error) {
-	files, err := os.ReadDir(aside)
-	err = ignoreMissing(err)
-	var all []sandbox.Restored
-	for _, f := range files {
-		if !strings.HasPrefix(f.Name(), recordPrefix) {
-			continue
-		}
-		path := filepath.Join(aside, f.Name())
-		var entries []*entry
-		var failed error
-		if filepath.Ext(path) == "" { // the temporary file of a record is only removed
-			failed = readRecord(path, &entries)
-		}
-		if failed == nil {
-			var restored []sandbox.Restored
-			restored, failed = restore(entries, aside)
-			all = append(all, restored...)
-		}
-		if failed == nil {
-			failed = os.Remove(path)
-		}
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, failed))
-		}
-	}
-	return all, err
+	return err
 }

@@ -34,7 +34,7 @@ func write(t *testing.T, path, text string) {
 
 func newSet(t *testing.T, records, root string) *Guard {
 	t.Helper()
-	p := sandbox.Policy{Wall: sandbox.Hidden, Write: []string{root}, Records: records, Placeholders: map[string]sandbox.Placeholder{}}
+	p := sandbox.Policy{Wall: sandbox.Hidden, Write: []string{root}, Aside: records, Placeholders: map[string]sandbox.Placeholder{}}
 	for name, file := range map[string]sandbox.Placeholder{
 		".git/config": {}, ".git/hooks": {Dir: true}, ".git/commondir": {Text: "."}, ".config/hone.toml": {}, ".config/bork.json": {Text: "{}"}, "a/b/c": {},
 	} {
@@ -75,6 +75,11 @@ var (
 	empty  = map[string]string{".git/config": "[core]\n", ".git/hooks": "-", ".git/commondir": "-", ".config": "-", "a": "-"}
 )
 
+func recovered(records, root string) error {
+	_, err := Recover(records, root)
+	return err
+}
+
 // during runs a command that does something.
 func during(t *testing.T, s *Guard, do func()) error {
 	t.Helper()
@@ -104,19 +109,14 @@ func TestPlaceholdersAround(t *testing.T) {
 		<-started
 	})
 	wantFiles(t, root, filled)
-	if err := RecoverPlaceholders(records, root); err != nil {
+	if err := recovered(records, root); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, root, filled)
 	close(leave)
 	<-left
 	wantFiles(t, root, empty)
-	for _, s := range []*Guard{one, other} {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if lists, _ := filepath.Glob(filepath.Join(records, "*"+listEnding)); len(lists) > 0 {
+	if lists, _ := filepath.Glob(filepath.Join(records, recordPrefix+"*")); len(lists) > 0 {
 		t.Errorf("the record still exists: %v", lists)
 	}
 }
@@ -141,7 +141,7 @@ func TestChangesFromOutside(t *testing.T) {
 // damaged record stays and is named.
 func TestSettlePlaceholders(t *testing.T) {
 	records, root := filledTree(t)
-	if err := RecoverPlaceholders(records, root); err != nil {
+	if err := recovered(records, root); err != nil {
 		t.Error(err)
 	}
 	s := newSet(t, records, root)
@@ -149,17 +149,17 @@ func TestSettlePlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFiles(t, root, filled)
-	s.dirs[0].lock.Close()                                                           // as the kernel does when a process ends
+	s.release()                                                                      // as the kernel does when a process ends
 	if err := os.Truncate(filepath.Join(root, ".config/bork.json"), 0); err != nil { // killed before it wrote the text
 		t.Fatal(err)
 	}
-	torn := filepath.Join(records, "torn"+listEnding)
+	torn := filepath.Join(records, recordPrefix+"torn")
 	write(t, torn, "no list")
-	if err := RecoverPlaceholders(records, root); err == nil || !strings.Contains(err.Error(), torn) {
+	if _, err := Recover(records, root); err == nil || !strings.Contains(err.Error(), torn) {
 		t.Errorf("of a damaged record: %v", err)
 	}
 	wantFiles(t, root, empty)
-	if left, _ := filepath.Glob(filepath.Join(records, "*"+listEnding)); !slices.Equal(left, []string{torn}) {
+	if left, _ := filepath.Glob(filepath.Join(records, recordPrefix+"*")); !slices.Equal(left, []string{torn}) {
 		t.Errorf("records: %v", left)
 	}
 }
@@ -179,15 +179,15 @@ func TestTreeThatIsAway(t *testing.T) {
 	if !errors.Is(err, errAway) {
 		t.Errorf("of a tree that is away: %v", err)
 	}
-	if err := errors.Join(s.Close(), RecoverPlaceholders(records, root)); err != nil {
+	if err := recovered(records, root); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, away, filled)
-	if err := errors.Join(os.RemoveAll(root), RecoverPlaceholders(records, root), os.Rename(away, root), RecoverPlaceholders(records, root)); err != nil {
+	if err := errors.Join(os.RemoveAll(root), recovered(records, root), os.Rename(away, root), recovered(records, root)); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, root, empty)
-	if left, _ := filepath.Glob(filepath.Join(records, "*"+listEnding)); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(records, recordPrefix+"*")); len(left) > 0 {
 		t.Errorf("records: %v", left)
 	}
 }
@@ -205,9 +205,6 @@ func TestRecordsRemoved(t *testing.T) {
 		t.Errorf("without records: %v", err)
 	}
 	wantFiles(t, root, empty)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 // A command takes away its user's rights in the directories of placeholders.
@@ -249,5 +246,50 @@ func TestObstacles(t *testing.T) {
 		}
 		wantFiles(t, root, map[string]string{".git/commondir": "-", ".git/hone.toml": "-", "a": "-"})
 		wantFiles(t, filepath.Dir(root), map[string]string{"hone.toml": "-"})
+	}
+}
+
+// A placeholder is not a change of what another guard protects, unless a command changed it.
+func TestPlaceholdersOfOthers(t *testing.T) {
+	records, root := filledTree(t)
+	p := sandbox.Policy{Wall: sandbox.NoWall, Write: []string{root}, Aside: records}
+	for _, name := range []string{".git/config", ".git/hooks", ".git/commondir", ".config/hone.toml", "a"} {
+		p.Read = append(p.Read, filepath.Join(root, name))
+	}
+	entries, err := p.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, _, err := New(entries, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	walled := newSet(t, records, root)
+	for _, order := range [][]*Guard{{open, walled}, {walled, open}} {
+		for _, evil := range []string{"", "evil"} {
+			for _, g := range order {
+				if err := g.enter(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if evil != "" {
+				write(t, filepath.Join(root, ".git", "hooks", "pre-commit"), evil)
+				write(t, filepath.Join(root, ".config", "hone.toml"), evil)
+			}
+			for _, g := range order {
+				restored, err := g.leave()
+				if err != nil || (len(restored) > 0) != (evil != "" && g == open) {
+					t.Errorf("%q: %v, %v", evil, restored, err)
+				}
+			}
+			if _, err := os.Lstat(filepath.Join(root, ".config", "hone.toml")); err == nil {
+				t.Error("what the command wrote stays")
+			}
+			_ = os.Remove(filepath.Join(root, ".config")) // it was the command's, if the placeholders went first
+			wantFiles(t, root, empty)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(records, recordPrefix+"*")); len(left) > 0 {
+		t.Errorf("records: %v", left)
 	}
 }

@@ -82,10 +82,10 @@ func TestRestore(t *testing.T) {
 			},
 			"settled": func(f *fixture) []string {
 				f.killed(func() { f.run(a.script) })
-				restored, err := Recover(f.aside)
+				restored, err := Recover(f.aside, f.dir)
 				f.must(err)
 				f.wantTold(f.restoredPaths(restored), a.want...)
-				again, err := Recover(f.aside)
+				again, err := Recover(f.aside, f.dir)
 				if err != nil || again != nil {
 					f.Errorf("settled twice: %v, %v", again, err)
 				}
@@ -230,7 +230,7 @@ func TestRestoreOwed(t *testing.T) {
 		t.Error("no error")
 	}
 	f.run("rm ../aside; mv ../aside2 ../aside")
-	restored, err := Recover(f.aside)
+	restored, err := Recover(f.aside, f.dir)
 	f.must(err)
 	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)

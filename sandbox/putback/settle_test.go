@@ -54,7 +54,7 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 						f.must(r.restoreAt(path, r.Found[path]))
 					}
 				})
-				_, err := Recover(f.aside)
+				_, err := Recover(f.aside, f.dir)
 				f.must(err)
 				f.want("protected", f.state(true), before)
 				if left := f.records(); len(left) > 0 {
@@ -68,11 +68,11 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 // restorer returns a restorer of the entry around a path, from the only record.
 func (f *fixture) restorer(path string) *restorer {
 	f.Helper()
-	var entries []*entry
-	f.must(readRecord(f.records()[0], &entries))
+	found, err := readRecord(f.records()[0])
+	f.must(err)
+	entries := found.Entries
 	i := slices.IndexFunc(entries, func(e *entry) bool { return sandbox.Within(e.Path, path) })
 	r := &restorer{entry: entries[i], folder: filepath.Join(f.aside, "left-"+strconv.Itoa(i))}
-	var err error
 	r.root, err = os.OpenRoot(f.dir)
 	f.must(err)
 	f.Cleanup(func() { r.root.Close() })
@@ -84,9 +84,9 @@ func TestSettleIdle(t *testing.T) {
 	f := newFixture(t)
 	f.around(f.guard(), "")
 	f.run("echo user >.git/config")
-	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"A.123"), nil, 0o600)) // killed before it was renamed
+	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"123"+newEnding), nil, 0o600)) // killed before it was renamed
 	before := f.state(true)
-	if restored, err := Recover(f.aside); err != nil || restored != nil {
+	if restored, err := Recover(f.aside, f.dir); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
 	}
 	f.want("protected", f.state(true), before)
@@ -109,7 +109,8 @@ func TestSettleAfterFailedRecord(t *testing.T) {
 	f.run("rm ../aside; mv ../aside2 ../aside")
 	f.must(g.enter())
 	f.run("echo evil >.git/config")
-	_, err := Recover(f.aside)
+	g.release()
+	_, err := Recover(f.aside, f.dir)
 	f.must(err)
 	f.want("protected", f.state(true), before)
 }
@@ -126,7 +127,7 @@ func TestSettleDamaged(t *testing.T) {
 	flipped[len(flipped)/2] ^= 1
 	wantError := func(what, text string) {
 		t.Helper()
-		restored, err := Recover(f.aside)
+		restored, err := Recover(f.aside, f.dir)
 		isRestored := slices.ContainsFunc(restored, func(r sandbox.Restored) bool { return r.NotRestored == "" })
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), text) || isRestored {
 			t.Errorf("%s: %v, %v", what, restored, err)
@@ -134,7 +135,7 @@ func TestSettleDamaged(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{
 		"empty": nil, "head": good[:10], "cut": good[:len(good)-1], "longer": append(bytes.Clone(good), 0), "flipped": flipped,
-		"other version": bytes.Replace(good, []byte(" 1 "), []byte(" 2 "), 1), "garbage": []byte("\x00\xff{}"),
+		"other version": bytes.Replace(good, []byte(" 2 "), []byte(" 3 "), 1), "garbage": []byte("\x00\xff{}"),
 	} {
 		f.must(os.WriteFile(path, data, 0o600))
 		wantError(name, "damaged")
@@ -146,11 +147,18 @@ func TestSettleDamaged(t *testing.T) {
 	f.must(os.WriteFile(path, good, 0o600))
 	f.run("mv ../tree ../tree2")
 	wantError("without its directory", f.dir)
+	if _, err := Recover(f.aside, t.TempDir()); err != nil {
+		t.Errorf("in another tree: %v", err)
+	}
 	f.must(os.Mkdir(f.dir, 0o755))
 	wantError("with another directory", "not the same directory")
 	f.must(os.Remove(f.dir))
 	f.must(os.Rename(f.dir+"2", f.dir))
-	restored, err := Recover(f.aside)
+	if restored, err := Recover(f.aside, t.TempDir()); err != nil || restored != nil {
+		t.Errorf("in another tree: %v, %v", restored, err)
+	}
+	f.run("ln -s tree ../link")
+	restored, err := Recover(f.aside, filepath.Join(f.dir, "../link"))
 	f.must(err)
 	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 }
@@ -173,7 +181,7 @@ func TestSettleAfterKill(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	restored, err := Recover(f.aside)
+	restored, err := Recover(f.aside, f.dir)
 	f.must(err)
 	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)

@@ -28,21 +28,6 @@ func rename(root *os.Root, path, to string) error {
 	return unix.Renameat(int(dir.Fd()), filepath.Base(path), unix.AT_FDCWD, to)
 }
 
-func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
-
-func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
-
-// It may give up the lock.
-func isAlone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
-
-func flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 // creatable reports whether this user can create something at a path: otherwise commands cannot either.
 func creatable(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {

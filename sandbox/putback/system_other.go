@@ -17,8 +17,4 @@ func rename(root *os.Root, path, to string) error {
 }
 
 // Only walls have placeholders, and there are none on this system.
-
-func creatable(string) bool     { return false }
-func lockWait(*os.File) error   { return nil }
-func lockShared(*os.File) error { return nil }
-func isAlone(*os.File) bool     { return true }
+func creatable(string) bool { return false }

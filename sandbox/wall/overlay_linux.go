@@ -70,7 +70,7 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 		if err := os.MkdirAll(s.Policy.Layers, 0o700); err != nil {
 			return s, nil, err
 		}
-		lock, err := sandbox.LockDir(s.Policy.Layers)
+		lock, err := sandbox.Lock(s.Policy.Layers)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}

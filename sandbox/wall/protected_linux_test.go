@@ -42,7 +42,6 @@ func testProtectedPaths(t *testing.T, placeholders bool) {
 				}
 				p.Aside = aside
 				if placeholders {
-					p.Records = filepath.Join(t.TempDir(), "records")
 					p.Placeholders = map[string]sandbox.Placeholder{filepath.Join(dir, ".config", "hone.toml"): {}}
 				}
 			}
@@ -73,7 +72,7 @@ func TestPlaceholders(t *testing.T) {
 	prepare := func(p *sandbox.Policy) {
 		dir := p.Write[0]
 		must(0, os.MkdirAll(filepath.Join(dir, ".git"), 0o755))
-		p.Aside, p.Records, p.Placeholders = t.TempDir(), filepath.Join(t.TempDir(), "records"), map[string]sandbox.Placeholder{}
+		p.Aside, p.Placeholders = t.TempDir(), map[string]sandbox.Placeholder{}
 		for name, file := range names {
 			p.Read = append(p.Read, filepath.Join(dir, name))
 			p.Placeholders[filepath.Join(dir, name)] = file

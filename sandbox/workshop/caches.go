@@ -31,6 +31,7 @@ type cache struct {
 	at     []string // where it may be, the first that exists; ~ is the user's home
 	inHome string   // where commands find it in the run's home; empty: in place, by the variable
 	by     string   // the variable that names it in place
+	parts  []string // patterns of what is shown of it in place; nil means all
 	set    []string // KEY=VALUE of commands that use the overlay
 	how    how
 }
@@ -48,14 +49,19 @@ func toolchains() []toolchain {
 	return []toolchain{
 		{name: "Go", managers: []manager{{"GOENV_ROOT", ".goenv"}}, shown: []string{"GOROOT"},
 			set: []string{"GOENV=off", "GOPATH=~/go", "GOTOOLCHAIN=local", "GOTELEMETRY=off"}, more: (*Workshop).goCaches},
-		{name: "Rust", managers: []manager{{"ELAN_HOME", ".elan"}}, set: []string{"CARGO_HOME=~/.cargo"}, offline: []string{"CARGO_NET_OFFLINE=true"},
+		{name: "Rust", managers: []manager{{"ELAN_HOME", ".elan"}}, set: []string{"CARGO_HOME=~/.cargo", "RUSTUP_AUTO_INSTALL=0"}, offline: []string{"CARGO_NET_OFFLINE=true"},
 			caches: []cache{ // cargo's settings may contain tokens and are not shown
 				{at: []string{"$CARGO_HOME/registry", "~/.cargo/registry"}, inHome: ".cargo/registry"},
 				{at: []string{"$CARGO_HOME/git", "~/.cargo/git"}, inHome: ".cargo/git"},
-			}, more: (*Workshop).rustup},
+				{at: []string{"$RUSTUP_HOME", "~/.rustup"}, by: "RUSTUP_HOME", parts: []string{"toolchains", "settings.toml"}},
+			}},
 		{name: "Java", managers: []manager{{"JENV_ROOT", ".jenv"}},
 			shown: []string{"JAVA_HOME", "JDK_HOME", "MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT", "SCALA_HOME", "KOTLIN_HOME"},
-			set:   []string{"GRADLE_USER_HOME=~/.gradle"}, offline: []string{"MAVEN_ARGS=--offline"}, more: (*Workshop).java},
+			set:   []string{"GRADLE_USER_HOME=~/.gradle"}, offline: []string{"MAVEN_ARGS=--offline"},
+			caches: []cache{ // Maven and Gradle write to their caches even when they only read; Gradle has a variable for a read-only one
+				{at: []string{"~/.m2/repository"}, inHome: ".m2/repository"},
+				{at: []string{"$GRADLE_USER_HOME/caches", "~/.gradle/caches"}, by: "GRADLE_RO_DEP_CACHE", parts: []string{"modules-2"}},
+			}, more: (*Workshop).java},
 		{name: "Node", managers: []manager{{"NODENV_ROOT", ".nodenv"}, {"VOLTA_HOME", ".volta"}, {"BUN_INSTALL", ".bun"}, {"DENO_INSTALL", ".deno"}}, shown: []string{"NODE_HOME"},
 			set:     []string{"npm_config_cache=~/.npm", "npm_config_update_notifier=false", "npm_config_fund=false", "npm_config_audit=false"},
 			offline: []string{"npm_config_offline=true", "COREPACK_ENABLE_NETWORK=0"},
@@ -76,7 +82,8 @@ func toolchains() []toolchain {
 			caches: []cache{
 				{at: []string{"$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"}, inHome: ".cache/pip", how: written},
 				{at: []string{"$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"}, inHome: ".cache/uv", how: written},
-			}, more: (*Workshop).python},
+				{at: []string{"$PYTHONUSERBASE", "~/.local"}, by: "PYTHONUSERBASE", parts: []string{"lib/python3*/site-packages"}}, // what the user installed
+			}},
 		{name: "Ruby", managers: []manager{{"RBENV_ROOT", ".rbenv"}}, shown: []string{"GEM_HOME"}},
 		{name: "PHP", managers: []manager{{"PHPENV_ROOT", ".phpenv"}}},
 		{name: ".NET", managers: []manager{{"DOTNET_ROOT", ".dotnet"}},
@@ -141,7 +148,11 @@ func (w *Workshop) cache(c cache) {
 	switch {
 	case dir == "":
 	case c.by != "":
-		if w.show(dir) {
+		parts := []string{dir}
+		if c.parts != nil {
+			parts = globs(dir, c.parts)
+		}
+		if w.showAll(parts) {
 			w.set(c.by, dir)
 		}
 	case c.how == lent && !w.Net:
@@ -160,57 +171,13 @@ func (w *Workshop) cache(c cache) {
 	}
 }
 
-// It is empty if the directory does not exist or is unfit.
-func (w *Workshop) showDir(dir, name string) string {
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if dir == "" || !isDir(path) || !w.show(path) {
-		return ""
-	}
-	return path
-}
-
-func (w *Workshop) rustup() {
-	rustup := w.dir("RUSTUP_HOME", ".rustup")
-	if w.showDir(rustup, "toolchains") != "" {
-		w.show(filepath.Join(rustup, "settings.toml"))
-		w.set("RUSTUP_HOME", rustup)
-		w.set("RUSTUP_AUTO_INSTALL", "0")
-	}
-}
-
-// Maven and Gradle write to their caches even when they only read, so their caches are in the run's home. Without the network
-// Maven's is a link to the user's repository; with it Maven (3.9 or later) reads that repository first. Gradle has a variable
-// for a read-only cache. The Java virtual machine ignores HOME and TMPDIR, so it needs options.
+// The Java virtual machine ignores HOME and TMPDIR, so it needs options.
 func (w *Workshop) java() {
 	if home := w.inHome(""); !strings.ContainsAny(home, " \t") {
 		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(w.Home, tmpDir)
 		w.set("MAVEN_OPTS", options)
 		w.set("GRADLE_OPTS", options)
 	}
-	if repository := w.showDir(w.homePath(".m2"), "repository"); repository != "" {
-		if w.Net {
-			w.set("MAVEN_ARGS", "-Dmaven.repo.local.tail="+repository)
-		} else {
-			w.link(".m2/repository", repository)
-		}
-	}
-	gradle := w.dir("GRADLE_USER_HOME", ".gradle")
-	if w.showDir(gradle, "caches/modules-2") != "" {
-		w.set("GRADLE_RO_DEP_CACHE", filepath.Join(gradle, "caches"))
-	}
-}
-
-// Packages that the user installed can be imported.
-func (w *Workshop) python() {
-	base := w.dir("PYTHONUSERBASE", ".local")
-	sites, err := filepath.Glob(filepath.Join(base, "lib", "python3*", "site-packages"))
-	if base == "" || err != nil || len(sites) == 0 {
-		return
-	}
-	for _, site := range sites {
-		w.show(site)
-	}
-	w.set("PYTHONUSERBASE", base)
 }
 
 // env are the variables of commands that find the cache there.

@@ -174,11 +174,10 @@ func (w *Workshop) goBuildCache() {
 	if len(dirs) == 0 {
 		return
 	}
-	seed := w.showDir(dirs[0], "")
-	if seed == "" || !w.show(w.Self) {
+	if !isDir(dirs[0]) || !w.show(dirs[0]) || !w.show(w.Self) {
 		return
 	}
-	line := []string{w.Self, goCacheName, seed, own}
+	line := []string{w.Self, goCacheName, dirs[0], own}
 	for i, arg := range line {
 		if strings.ContainsAny(arg, `"'`) {
 			return // Go has no escapes in quotes

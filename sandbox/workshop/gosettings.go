@@ -25,10 +25,9 @@ func (w *Workshop) goCaches() {
 	if paths := w.gopath(); cache == "" && len(paths) > 0 {
 		cache = filepath.Join(paths[0], "pkg", "mod")
 	}
-	if !filepath.IsAbs(cache) {
+	if !isDir(cache) || !w.show(cache) {
 		cache = ""
 	}
-	cache = w.showDir(cache, "")
 	if !w.Net {
 		if cache != "" {
 			w.set("GOMODCACHE", cache)

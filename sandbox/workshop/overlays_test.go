@@ -35,34 +35,35 @@ func TestOverlays(t *testing.T) {
 		registry = "cache/run/home/.cargo/registry = person/.cargo/registry"
 		npm      = "cache/run/home/.npm/_cacache = person/.npm/_cacache"
 		pip      = "cache/run/home/.cache/pip = person/.cache/pip"
+		maven    = "cache/run/home/.m2/repository = person/.m2/repository"
 	)
 	for name, c := range map[string]struct {
 		change func(b *bench)
 		want   []string
 	}{
-		"all":                 {func(*bench) {}, []string{goMod, registry, npm, pip}},
+		"all":                 {func(*bench) {}, []string{goMod, registry, npm, pip, maven}},
 		"without the network": {func(b *bench) { b.shop.Net = false }, []string{pip}},
-		"hidden":              {func(b *bench) { b.shop.Hide = []string{b.home + "/.npm", b.home + "/.cargo/registry/x"} }, []string{goMod, pip}},
-		"shared":              {func(b *bench) { b.shop.Write = []string{b.home + "/go"} }, []string{registry, npm, pip}},
+		"hidden":              {func(b *bench) { b.shop.Hide = []string{b.home + "/.npm", b.home + "/.cargo/registry/x"} }, []string{goMod, pip, maven}},
+		"shared":              {func(b *bench) { b.shop.Write = []string{b.home + "/go"} }, []string{registry, npm, pip, maven}},
 		"a variable of the configuration": {
 			func(b *bench) { b.shop.Keep = []string{"GOPROXY"} },
-			[]string{strings.TrimSuffix(goMod, " GOPROXY=https://proxy.example"), registry, npm, pip},
+			[]string{strings.TrimSuffix(goMod, " GOPROXY=https://proxy.example"), registry, npm, pip, maven},
 		},
 		"other places": {
 			func(b *bench) {
 				b.env("GOMODCACHE=%/other/mod", "npm_config_cache=%/other", "CARGO_HOME=%/missing", "PIP_CACHE_DIR=%/other/pip")
 			},
-			[]string{strings.ReplaceAll(goMod, "person/go/pkg/mod", "other/mod"), "cache/run/home/.npm/_cacache = other/_cacache", "cache/run/home/.cache/pip = other/pip"},
+			[]string{strings.ReplaceAll(goMod, "person/go/pkg/mod", "other/mod"), "cache/run/home/.npm/_cacache = other/_cacache", "cache/run/home/.cache/pip = other/pip", maven},
 		},
 		"unfit places": {
 			func(b *bench) {
 				b.env("GOMODCACHE=%/person", "npm_config_cache=%/src/project", "CARGO_HOME=%/person/.ssh", "PIP_CACHE_DIR=%/person/.config")
 			},
-			nil,
+			[]string{maven},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, "person/go/pkg/mod/x", "person/.cargo/registry/x", "person/.cargo/credentials.toml", "person/.npm/_cacache/x", "person/.cache/pip/x",
+			b := newBench(t, "person/go/pkg/mod/x", "person/.cargo/registry/x", "person/.cargo/credentials.toml", "person/.npm/_cacache/x", "person/.cache/pip/x", "person/.m2/repository/x",
 				"person/.config/x", "person/.ssh/registry/x", "other/mod/x", "other/_cacache/x", "other/pip/x", "src/project/_cacache/x")
 			b.env("GOPROXY=https://proxy.example")
 			b.shop.Net = true

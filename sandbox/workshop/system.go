@@ -15,8 +15,8 @@ import (
 func System() []string {
 	// For the common distributions.
 	patterns := []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec",
-		"/nix/store", "/gnu/store",
+		"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec",
+		"nix/store", "gnu/store",
 	}
 	for _, name := range []string{
 		"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "ld-musl-*.path",
@@ -31,16 +31,17 @@ func System() []string {
 		// Not all of PHP's: the settings of its servers are there too.
 		"php.ini", "php.d", "php*/php.ini", "php*/conf.d", "php/*/cli", "php/*/mods-available",
 	} {
-		patterns = append(patterns, "/etc/"+name)
+		patterns = append(patterns, "etc/"+name)
 	}
-	var found []string
+	return globs("/", patterns)
+}
+
+// globs returns the existing paths in a directory that match patterns.
+func globs(dir string, patterns []string) (found []string) {
 	for _, pattern := range patterns {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			continue
-		}
-		for _, path := range paths {
-			if exists(path) {
+		names, _ := fs.Glob(os.DirFS(dir), pattern)
+		for _, name := range names {
+			if path := filepath.Join(dir, name); exists(path) {
 				found = append(found, path)
 			}
 		}

@@ -14,7 +14,7 @@ func exactly(lead string, ranges string, n int) piece { return piece{lead, chars
 // composed returns the shapes of tokens that have several parts, or whose fixed part is
 // not at their beginning.
 func composed() []shape {
-	const alnum, url, hex = "a-zA-Z0-9", "a-zA-Z0-9_-", "a-f0-9"
+	const alnum, url, hex = alnumSet, urlSet, hexSet
 	none := piece{}
 	return []shape{
 		tokenOf("a SendGrid key", none, "SG.", exactly("", url, 22), exactly(".", url, 43)),

@@ -178,12 +178,12 @@ func findAll(s *scanner, text string) []span {
 		at = gap[1]
 	}
 	if at == 0 {
-		return found
+		return merged(found)
 	}
 	shown.WriteString(text[at:])
 	hidden := s.all(shown.String())
 	if len(hidden) == 0 {
-		return found // a binary output has more gaps than text
+		return merged(found) // a binary output has more gaps than text
 	}
 	gaps := slices.Collect(unseen(text))
 	for _, f := range hidden {

@@ -5,21 +5,24 @@ import "strings"
 // namedShapes returns the shapes of values that look like any other hash or id, and are known
 // only by a name such as HEROKU_API_KEY that says whose key they are.
 func namedShapes() []shape {
-	const alnum, url, hex = "a-zA-Z0-9", "a-zA-Z0-9_-", "a-f0-9"
+	const alnum, url, hex = alnumSet, urlSet, hexSet
 	name, between := chars("a-zA-Z0-9_.-"), chars(" \t\"'=:>")
 	of := func(what, ranges string, least, most int, words ...string) shape {
 		return valueOf(what, name, between, chars(ranges), least, most, words)
 	}
 	return []shape{
+		of("an AWS secret key", base64Set, 40, 40, "secret_access_key", "secretAccessKey"),
 		of("an Algolia key", alnum, 32, 32, "algolia"),
 		of("an Atlassian token", alnum, 24, 24, "atlassian", "confluence", "jira"),
+		of("an Azure key", "a-zA-Z0-9+/=", 44, 88, "accountKey", "accessKey", "azure_storage_key"),
+		of("an Azure client secret", "a-zA-Z0-9_.~-", 34, 44, "azure_client_secret", "arm_client_secret"),
 		of("a Bitbucket secret", "="+url, 32, 64, "bitbucket"),
 		of("a CircleCI token", hex, 40, 40, "circle"),
-		of("a Cloudflare token", url, 37, 40, "cloudflare"),
+		of("a Cloudflare token", url, 37, 40, "cloudflare", "cf_api"),
 		of("a Codecov token", "a-z0-9-", 32, 36, "codecov"),
 		of("a Cohere key", alnum, 40, 40, "cohere"),
 		of("a Confluent secret", alnum, 64, 64, "confluent"),
-		of("a Datadog key", hex, 32, 40, "datadog"),
+		of("a Datadog key", hex, 32, 40, "datadog", "dd_api", "dd_app"),
 		of("a Discord secret", url, 32, 64, "discord"),
 		of("a Fastly token", url, 32, 32, "fastly"),
 		of("a Heroku key", hex+"-", 36, 36, "heroku"),
@@ -43,17 +46,17 @@ func namedShapes() []shape {
 }
 
 // valueOf returns a shape for a value of least to most bytes from a set that is assigned
-// to a name with one of the words, if the rest of the name says that it is a secret. Only
+// to a name with one of the words, if the name from there says that it is a secret. Only
 // the value is the secret.
 func valueOf(what string, name, between, set *charset, least, most int, words []string) shape {
 	var literals []string
 	for _, w := range words {
 		literals = append(literals, w, strings.ToUpper(w), strings.ToUpper(w[:1])+w[1:])
 	}
-	return shape{what: what, literals: literals, find: func(text string, _, end int) (int, int, bool) {
+	return shape{what: what, literals: literals, find: func(text string, begin, end int) (int, int, bool) {
 		named := name.run(text[:min(len(text), end+24)], end)
 		from := between.run(text[:min(len(text), named+8)], named)
-		if from == named || !isSecretName(text[end:named]) {
+		if from == named || !isSecretName(text[begin:named]) {
 			return 0, 0, false
 		}
 		to := set.run(text[:min(len(text), from+most+1)], from)
@@ -64,15 +67,15 @@ func valueOf(what string, name, between, set *charset, least, most int, words []
 	}}
 }
 
-func isSecretName(end string) bool {
-	end = strings.ToLower(end)
+func isSecretName(name string) bool {
+	name = strings.ToLower(name)
 	for _, word := range []string{"public", "hash", "digest", "sha"} {
-		if strings.Contains(end, word) {
+		if strings.Contains(name, word) {
 			return false
 		}
 	}
 	for _, word := range []string{"key", "token", "secret", "pass", "auth"} {
-		if strings.Contains(end, word) {
+		if strings.Contains(name, word) {
 			return true
 		}
 	}

@@ -86,11 +86,7 @@ func (s *scanner) all(text string) []span {
 		if !ok {
 			return found
 		}
-		if last := len(found) - 1; last >= 0 && f.start < found[last].end {
-			found[last].end = max(found[last].end, f.end)
-		} else {
-			found = append(found, f)
-		}
+		found = append(found, f)
 		at = f.end
 	}
 }

@@ -111,7 +111,9 @@ var tokenForms = []tokenForm{
 func knownShapes() []shape {
 	var list []shape
 	for _, f := range tokenForms {
-		list = append(list, f.shape())
+		for _, prefix := range f.prefixes {
+			list = append(list, tokenOf(f.what, piece{}, prefix, piece{"", chars(f.set), f.least, f.most}))
+		}
 	}
 	return slices.Concat(list, structured(), composed(), namedShapes())
 }
@@ -125,44 +127,5 @@ func structured() []shape {
 		{what: "a JSON web token", literals: []string{"eyJ"}, find: findJWT},
 		{what: "a URL with a password", literals: []string{"://"}, find: findURL},
 		{what: "a Discord bot token", literals: []string{"MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"}, find: findDiscord},
-		assignment("an AWS secret key", chars(base64Set), 40, 40,
-			"aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "secretAccessKey", "SecretAccessKey", "secret_access_key"),
-		assignment("a Datadog key", chars(hexSet), 32, 40, "DD_API_KEY", "DD_APP_KEY"),
-		assignment("a Cloudflare token", chars(urlSet), 37, 40, "CF_API_TOKEN", "CF_API_KEY"),
-		assignment("an Azure key", chars("a-zA-Z0-9+/="), 44, 88, "AccountKey", "SharedAccessKey", "AZURE_STORAGE_KEY"),
-		assignment("an Azure client secret", chars("a-zA-Z0-9_.~-"), 34, 44, "AZURE_CLIENT_SECRET", "ARM_CLIENT_SECRET"),
 	}
-}
-
-// A longer run of the body's bytes does not match.
-func (f tokenForm) shape() shape {
-	set := chars(f.set)
-	return shape{what: f.what, literals: f.prefixes, find: func(text string, begin, end int) (int, int, bool) {
-		if !startsWord(text, begin) {
-			return 0, 0, false
-		}
-		to := set.run(text[:min(len(text), end+f.most+1)], end)
-		if n := to - end; n < f.least || n > f.most || to < len(text) && isAlnum(text[to]) {
-			return 0, 0, false
-		}
-		return begin, to, isRandom(text[end:to])
-	}}
-}
-
-// assignment returns a shape without a form of its own, recognized by the name
-// that it is assigned to: NAME=value, "name": "value" and the like. Only the
-// value is the secret.
-func assignment(what string, set *charset, least, most int, names ...string) shape {
-	between := chars(" \t\"'=:>")
-	return shape{what: what, literals: names, find: func(text string, _, end int) (int, int, bool) {
-		from := between.run(text[:min(len(text), end+8)], end)
-		if from == end {
-			return 0, 0, false
-		}
-		to := set.run(text[:min(len(text), from+most+1)], from)
-		if n := to - from; n < least || n > most {
-			return 0, 0, false
-		}
-		return from, to, isRandom(text[from:to])
-	}}
 }

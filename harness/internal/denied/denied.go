@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/internal/config"
@@ -42,48 +43,63 @@ const maxLines = 1000
 var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-Z_][A-Z0-9_]+)\b|\b(?:set|export) ([A-Z_][A-Z0-9_]+)\b|` +
 	`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`)
 
+// neverAdvised are variables that lead to the user's own session, which commands
+// should not get.
+var neverAdvised = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_TTY", "XAUTHORITY"}
+
 // Notes returns notes for the user, by cause: each says what the command seems to have
 // missed behind the walls, and how to give it that. The cause of a note about variables
 // or secret files contains their names. Notes can miss a cause, or name a wrong one.
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
-	lines := lastLines(output)
-	if names := c.withheldVariables(lines); len(names) > 0 {
-		notes["variable "+strings.Join(names, " ")] = variableNote(names)
-	}
-	files := c.neededFiles(lines)
+	files := c.neededFiles(output)
 	if len(files) > 0 {
 		notes["secret "+strings.Join(c.Hidden(output), " ")] = secretNote(files, len(c.Secrets)-len(files))
 	}
-	for _, line := range lines {
-		if how := unreached.FindString(line); how != "" && len(files) == 0 && notes["path"] == "" {
-			notes["path"] = c.pathNote(line, how)
+	var names []string
+	for _, line := range lastLines(output) {
+		how := unreached.FindString(line)
+		for _, path := range pathsIn(line) {
+			if how == "" || len(files) > 0 || notes["path"] != "" {
+				break
+			}
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(c.Dir, path)
+			}
+			notes["path"] = c.openingNote(filepath.Clean(path), how)
 		}
 		for _, match := range notFound.FindAllStringSubmatch(line, -1) {
 			if notes["program"] == "" {
 				notes["program"] = c.programNote(strings.Join(match[1:], ""))
 			}
 		}
+		for _, match := range variable.FindAllStringSubmatch(line, -1) {
+			name := strings.Join(match[1:], "")
+			if sandbox.EnvValue(c.Environ, name) != "" && sandbox.EnvValue(c.Env, name) == "" &&
+				!slices.Contains(slices.Concat(c.Keys, neverAdvised, names), name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		notes["variable "+strings.Join(names, " ")] = note("the variable "+strings.Join(names, " and the variable "), "commands do not get", "env", names...)
 	}
 	maps.DeleteFunc(notes, func(_, note string) bool { return note == "" })
 	return notes
 }
 
+func note(what, how, key string, values ...string) string {
+	var quoted []string
+	for _, v := range values {
+		quoted = append(quoted, strconv.Quote(v))
+	}
+	return fmt.Sprintf("a command seems to need %s, which %s behind the walls; allow it with %s = [%s] in [sandbox] of %s",
+		what, how, key, strings.Join(quoted, ", "), config.HonePath)
+}
+
 func lastLines(output string) []string {
 	lines := strings.Split(output, "\n")
 	return lines[max(0, len(lines)-maxLines):]
-}
-
-func (c Command) pathNote(line, how string) string {
-	for _, path := range pathsIn(line) {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.Dir, path)
-		}
-		if text := c.openingNote(filepath.Clean(path), how); text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // It is empty if the walls do not hide the path, or should. how is the message about it.
@@ -105,41 +121,13 @@ func (c Command) openingNote(path, how string) string {
 	if system || within(p.Write, p.Hide, []string{c.Workspace}) || sandbox.Within(real, c.Root) || shop.Secret(path) {
 		return ""
 	}
-	note := "a command seems to need %s, which is %s behind the walls; allow it with %s = [%q] in [sandbox] of " + config.HonePath
 	switch denied := !strings.HasPrefix(strings.ToLower(how), "no such") && !strings.EqualFold(how, "enoent"); {
 	case denied && within(p.Read) && writable(real), denied && missing && writable(real):
-		return fmt.Sprintf(note, path, "read-only", "write", path)
+		return note(path, "is read-only", "write", path)
 	case !missing && !within(p.Read) && readable(real):
-		return fmt.Sprintf(note, path, "not visible", "read", path)
+		return note(path, "is not visible", "read", path)
 	}
 	return ""
-}
-
-// neverAdvised are variables that lead to the user's own session, which commands
-// should not get.
-var neverAdvised = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_TTY", "XAUTHORITY"}
-
-func (c Command) withheldVariables(lines []string) []string {
-	var names []string
-	for _, line := range lines {
-		for _, match := range variable.FindAllStringSubmatch(line, -1) {
-			name := strings.Join(match[1:], "")
-			if sandbox.EnvValue(c.Environ, name) != "" && sandbox.EnvValue(c.Env, name) == "" &&
-				!slices.Contains(slices.Concat(c.Keys, neverAdvised, names), name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-func variableNote(names []string) string {
-	what, which := "the variable "+names[0], "it"
-	if len(names) > 1 {
-		what, which = "the variables "+strings.Join(names, ", "), "them"
-	}
-	return fmt.Sprintf(`a command seems to need %s, which commands do not get behind the walls; pass %s on with env = ["%s"] in [sandbox] of %s`,
-		what, which, strings.Join(names, `", "`), config.HonePath)
 }
 
 func (c Command) programNote(name string) string {
@@ -150,8 +138,7 @@ func (c Command) programNote(name string) string {
 	if err != nil || sandbox.Within(c.Root, path) {
 		return ""
 	}
-	dir := filepath.Dir(path)
-	return fmt.Sprintf("a command seems to need the program %s, which is not visible behind the walls; allow it with read = [%q] in [sandbox] of %s", name, dir, config.HonePath)
+	return note("the program "+name, "is not visible", "read", filepath.Dir(path))
 }
 
 func pathsIn(line string) []string {

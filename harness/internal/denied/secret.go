@@ -19,34 +19,32 @@ var unreadable = lazyregexp.New(`(?i)\b(?:permission denied|eacces|not readable|
 // Hidden returns the secret files that a command seems to have needed, as paths from
 // the root; nil if there are none. It can miss a file, or name a wrong one.
 func (c Command) Hidden(output string) (paths []string) {
-	for _, file := range c.neededFiles(lastLines(output)) {
+	for _, file := range c.neededFiles(output) {
 		paths = append(paths, file.Path)
 	}
 	return paths
 }
 
 // Their paths are from the root, with slashes.
-func (c Command) neededFiles(lines []string) (files []listing.SecretFile) {
+func (c Command) neededFiles(output string) (files []listing.SecretFile) {
 	var named []string
-	for _, line := range lines {
+	for _, line := range lastLines(output) {
 		if len(c.Secrets) > 0 && unreadable.MatchString(line) {
 			named = append(named, pathsIn(line)...)
 		}
 	}
 	for _, s := range c.Secrets {
 		rel, err := filepath.Rel(c.Root, s.Path)
-		if err == nil && slices.ContainsFunc(named, func(p string) bool { return c.isNamed(p, s) }) {
+		isNamed := func(path string) bool { // perhaps from a directory below the command's own
+			path = filepath.Clean(path)
+			return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
+		}
+		if err == nil && slices.ContainsFunc(named, isNamed) {
 			s.Path = filepath.ToSlash(rel)
 			files = append(files, s)
 		}
 	}
 	return files
-}
-
-// A program may name the file from a directory below the command's own, so that the end of its path counts as well.
-func (c Command) isNamed(path string, s listing.SecretFile) bool {
-	path = filepath.Clean(path)
-	return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
 }
 
 const maxNamed = 10

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"hone/sandbox"
 )
@@ -29,45 +28,44 @@ func TestWallDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Path == second.Path || first.Aside == second.Aside {
+	if first.Path == second.Path || first.Repositories == second.Repositories {
 		t.Errorf("two have the same: %+v %+v", first, second)
 	}
 	if info, err := os.Stat(first.Path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	dir := func(name string) string { return filepath.Join(cache, "hone", name) }
-	dead, young, neverLocked := dir(runPrefix+"dead"), dir(newPrefix+"young"), dir(newPrefix+"dead")
-	for _, at := range []string{dead, young, neverLocked, dir("mine")} {
+	dead, mine := filepath.Join(cache, "hone", runPrefix+"dead"), filepath.Join(cache, "hone", "mine")
+	for _, at := range []string{dead, mine} {
 		module := filepath.Join(at, "home", "go", "pkg", "mod")
 		if err := errors.Join(os.MkdirAll(module, 0o755), os.Chmod(module, 0o500)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	old := time.Now().Add(-2 * maxUnlockedAge)
-	for _, at := range []string{neverLocked, first.Path, dir("mine")} {
-		if err := os.Chtimes(at, old, old); err != nil {
-			t.Fatal(err)
-		}
+	owed := filepath.Join(first.Aside, treePrefix(root)+"dead")
+	if err := os.Mkdir(owed, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	second.Remove()
 	if _, err := Recover(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	third, err := New(root, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if third.Aside != second.Aside {
-		t.Errorf("what the second put aside is not found: %s, %s", second.Aside, third.Aside)
-	}
-	for dir, want := range map[string]bool{dead: false, neverLocked: false, second.Path: false,
-		young: true, dir("mine"): true, first.Path: true, third.Path: true, first.Aside: true} {
-		if _, err := os.Stat(dir); (err == nil) != want {
-			t.Errorf("%s: %v", dir, err)
+	want := func(exist bool, dirs ...string) {
+		t.Helper()
+		for _, dir := range dirs {
+			if _, err := os.Stat(dir); (err == nil) != exist {
+				t.Errorf("%s: %v", dir, err)
+			}
 		}
 	}
+	want(false, dead, second.Path, second.Repositories)
+	want(true, mine, first.Path, first.Repositories, owed)
+	if _, err := Recover(root); err != nil {
+		t.Fatal(err)
+	}
+	want(false, owed)
+	want(true, first.Path, first.Repositories)
 	first.Remove()
-	third.Remove()
+	want(false, first.Path, first.Repositories)
 }
 
 // What outlives a process lies in the state folder, or in the cache if that cannot be
@@ -84,7 +82,7 @@ func TestPlaceOfGuards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range []string{dir.Aside, dir.Records} {
+		for _, path := range []string{dir.Aside, dir.Repositories} {
 			if !sandbox.Within(where, path) {
 				t.Errorf("%s is not in %s", path, where)
 			}

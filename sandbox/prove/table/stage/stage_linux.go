@@ -203,7 +203,6 @@ func (st *Stage) policy(attempts []Attempt) sandbox.Policy {
 
 		Placeholders: map[string]sandbox.Placeholder{},
 		Aside:        filepath.Join(st.Dir, "aside"),
-		Records:      filepath.Join(st.Dir, "records"),
 		Layers:       filepath.Join(st.Dir, "layers"),
 	}
 	if program, err := os.Readlink(st.Program); err == nil {

@@ -1,4 +1,4 @@
-package loop
+package main
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"hone/internal/artifact"
 )
 
-// PythonTests returns a command that runs the Python tests at the top of a
+// pythonTests returns a command that runs the Python tests at the top of a
 // directory and in its tests/: with unittest if every file has a TestCase and
 // there is no tests/conftest.py, else with pytest. It is empty without tests.
-func PythonTests(root string) string {
+func pythonTests(root string) string {
 	var commands, files []string
 	for _, sub := range []string{"", "tests"} {
 		for _, pattern := range []string{"test_*.py", "*_test.py"} {
