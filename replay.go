@@ -226,7 +226,7 @@ func (p *played) stopped(ctx context.Context, err error) error {
 		return err
 	}
 	stop := p.r.stopFor(ctx, err)
-	if end, ended := p.r.Past().End(); !ended || end.Kind != stop.Kind || end.Why != p.r.cleanText(stop.Error()) {
+	if end, ended := p.r.Past().Facts().End, p.r.Past().Facts().Ended; !ended || end.Kind != stop.Kind || end.Why != p.r.cleanText(stop.Error()) {
 		return err
 	}
 	return nil

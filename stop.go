@@ -128,7 +128,7 @@ func (r *Run) recordEnd(s State) (End, error) {
 		}
 	}
 	if r.Past().Facts().AtEnd {
-		last, _ := r.Past().End()
+		last := r.Past().Facts().End
 		end.Ignored, end.Notes = last.Ignored, last.Notes
 		return end, nil
 	}

@@ -202,7 +202,7 @@ func (o Outcome) Limits() Amount {
 // End returns how the run ended; the zero End if it did not.
 func (o Outcome) End() (end history.End) {
 	if o.Past != nil {
-		end, _ = o.Past.End()
+		end = o.Past.Facts().End
 	}
 	return end
 }

@@ -49,16 +49,6 @@ func OwnFiles(loops func(path string) bool, outputs []string) func(path string) 
 	return func(path string) bool { return slices.Contains(outputs, path) || loops != nil && loops(path) }
 }
 
-// End returns how the run ended; ok is false if it has not ended, or was
-// resumed since.
-func (p *Past) End() (end End, ok bool) {
-	defer p.lock().Unlock()
-	if p.now.End == nil {
-		return end, false
-	}
-	return *p.now.End, true
-}
-
 // Round returns what has happened in a round; zero if nothing has.
 func (p *Past) Round(n int) Round {
 	defer p.lock().Unlock()
@@ -261,7 +251,7 @@ func (p *Past) Passed() (record Event, ok bool) {
 // UndoneTo returns the round whose tree the user restored; nil if the tree is that of the last
 // round, or of the best one, which the run itself restored.
 func (p *Past) UndoneTo() *int {
-	end, _ := p.End()
+	end := p.Facts().End
 	to := p.Facts().RestoredTo
 	if to == nil || *to == p.Facts().State.Round || end.Restored && *to == end.Best {
 		return nil

@@ -34,7 +34,8 @@ type Facts struct {
 	Outputs   []string
 	Begun     bool // a step was started
 	AtEnd     bool // the last event is the run's end
-	End       *End // nil: the run has not ended, or was resumed since
+	End       End  // how the run ended; zero if it has not, or was resumed since
+	Ended     bool
 	Replies   int  // recorded ones
 	Answered  bool // a reply was recorded since the last decision
 	Resumes   int
@@ -173,7 +174,7 @@ func (p *Past) fold(e Event) {
 	case Start:
 		p.now.Limits, p.now.Outputs = v.Limits, v.Outputs
 	case Resumed:
-		p.now.Limits, p.now.End = v.Limits, nil
+		p.now.Limits, p.now.End, p.now.Ended = v.Limits, End{}, false
 		p.now.Outputs = slices.Concat(p.now.Outputs, v.Outputs)
 		p.now.Resumes++
 	case Notice:
@@ -219,7 +220,7 @@ func (p *Past) fold(e Event) {
 			}
 		}
 	case End:
-		p.now.End = &v
+		p.now.End, p.now.Ended = v, true
 	}
 }
 

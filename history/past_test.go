@@ -86,7 +86,7 @@ func TestPast(t *testing.T) {
 	for _, q := range p.Facts().Pending {
 		unanswered = append(unanswered, q.Path)
 	}
-	end, ended := p.End()
+	end, ended := p.Facts().End, p.Facts().Ended
 	to := p.Facts().RestoredTo
 	if to == nil {
 		t.Fatal("nothing was restored")

@@ -77,7 +77,7 @@ func (t *trace) span(part, parent, name string, kind int, from, to time.Time) sp
 func nanos(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
 
 func (t *trace) root() span {
-	end, ended := t.Past.End()
+	end, ended := t.Past.Facts().End, t.Past.Facts().Ended
 	standing := story.StandingOf(t.Past, t.Working)
 	first, _, _ := strings.Cut(story.ModelName(t.Start.Model), ",")
 	numbers := story.NumbersOf(t.Past, t.Past.Facts().Ledger, 0)

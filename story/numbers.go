@@ -84,7 +84,7 @@ func (s Standing) Line(c render.Colours) string { return s.Mark.Mark(c) + " " + 
 // working means that a process works on it.
 func StandingOf(past *history.Past, working bool) Standing {
 	s := Standing{Mark: Running, Result: "running"}
-	end, ended := past.End()
+	end, ended := past.Facts().End, past.Facts().Ended
 	switch {
 	case working:
 	case ended:

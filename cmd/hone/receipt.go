@@ -102,7 +102,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	}
 	defer r.Close()
 	named := r.ID + failure.Elsewhere(r.Home.Workspace())
-	end, ok := r.Past.End()
+	end, ok := r.Past.Facts().End, r.Past.Facts().Ended
 	switch {
 	case r.Working || !ok:
 		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+named)
@@ -175,7 +175,7 @@ func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	if before := judged.Facts().Before; before != nil {
 		p.Check.Before = check.Count(check.BlockingOf(before.Findings))
 	}
-	left, _ := judged.End()
+	left := judged.Facts().End
 	p.Check.After = check.Count(check.BlockingOf(left.Findings))
 	p.Check.Tree, p.Check.Old, p.Check.Verified = saw.check.Tree, saw.check.Old, saw.passed && left.Kind == history.KindDone
 	if saw.run != r {

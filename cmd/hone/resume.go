@@ -54,7 +54,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
-	end, _ := run.Past.End()
+	end := run.Past.Facts().End
 	if to := run.Past.UndoneTo(); end.Kind == hone.KindDone && to != nil {
 		return failure.Usage("the run is done, and it was undone: the files are as they were "+story.EndOfRound(*to),
 			fmt.Sprintf("start a new run with its command; or bring its result back: hone undo %s%s --to-round %d", ref, failure.Elsewhere(run.Dir), run.Past.Facts().State.Round))

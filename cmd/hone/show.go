@@ -101,7 +101,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if err := t.Show(r); err != nil || f.round != 0 {
 		return err
 	}
-	if _, ended := r.Past.End(); ended {
+	if r.Past.Facts().Ended {
 		return nil
 	}
 	if r.Working {

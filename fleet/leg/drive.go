@@ -171,7 +171,7 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}
-	end, ended := past.End()
+	end, ended := past.Facts().End, past.Facts().Ended
 	if !ended || !past.Facts().AtEnd {
 		return o, fmt.Errorf("hone ended with status %d before it recorded an end: %s", r.Exit, r.Said)
 	}
