@@ -28,101 +28,160 @@ type Seen = func(path string) (digest string, ok bool)
 // after the review, Apply reviews the change again. Only Apply and [Run.ApplyAll] change
 // the tree.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	denied := map[string]string{}
-	for {
-		vs, err := r.review(ctx, ch, seen, denied)
-		if err != nil {
-			return nil, err
-		}
-		approved, err := r.approve(ctx, ch, vs)
-		if err != nil {
-			return nil, err
-		}
-		if made, err := r.applyAllowed(ctx, approved, vs, denied); made || err != nil {
-			return vs, err
-		}
-	}
+	vs, _, err := r.apply(ctx, ch, seen, true)
+	return vs, err
 }
 
 // ApplyAll is Apply for loops that make all edits of a change or none, and never ask. If
 // an edit is refused or needs an approval, ok is false and nothing is changed.
 func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs []workspace.Verdict, ok bool, err error) {
-	denied := map[string]string{}
+	return r.apply(ctx, ch, seen, false)
+}
+
+func (r *Run) apply(ctx context.Context, ch workspace.Change, seen Seen, some bool) ([]workspace.Verdict, bool, error) {
+	denied := map[string]string{} // files of which an earlier try has shown that the user may not change them
 	for {
-		if vs, err = r.review(ctx, ch, seen, denied); err != nil {
+		reviewed, err := Step(ctx, r, history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
+			rules := r.Rules
+			// In a tool call a file that the session has not seen is Unread, and the user is not asked (ruling G4).
+			rules.Seen, rules.ReadFirst, rules.Typed, rules.Denied = seen, r.at.Call > 0, true, denied
+			rules.Tools = rules.Tools || r.Trust.Tools
+			if r.Trust.keepsAny() {
+				rules.Protected = r.keeps
+			}
+			v, err := r.Tree.Review(ch, rules)
+			if err == nil {
+				err = r.denyBeyond(ctx, ch, v)
+			}
+			if err == nil && r.unexpected(v) {
+				err = r.snapshot(ctx)
+			}
+			return history.Reviewed{Verdicts: v}, err
+		})
+		vs := reviewed.Verdicts
+		if err != nil {
 			return nil, false, err
 		}
-		for _, v := range vs {
-			if v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
-				return vs, false, nil
-			}
+		if !some && slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow && v.Ruling != workspace.Drop }) {
+			return vs, false, nil
 		}
-		if made, err := r.applyAllowed(ctx, ch, vs, denied); made || err != nil {
-			return vs, true, err
+		if made, err := r.carryOut(ctx, ch, vs, denied); err != nil {
+			return nil, false, err
+		} else if made {
+			return vs, true, nil
 		}
 	}
 }
 
-// In a tool call a file that the session has not seen is Unread, and the user is not asked (ruling G4).
-// denied are the files of which an earlier try has shown that the user may not change them.
-func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen, denied map[string]string) ([]workspace.Verdict, error) {
-	v, err := Step(ctx, r, history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
-		rules := r.Rules
-		rules.Seen, rules.ReadFirst, rules.Typed, rules.Denied = seen, r.at.Call > 0, true, denied
-		rules.Tools = rules.Tools || r.Trust.Tools
-		if r.Trust.keepsAny() {
-			rules.Protected = r.keeps
-		}
-		v, err := r.Tree.Review(ch, rules)
-		if err == nil {
-			err = r.denyBeyond(ctx, ch, v)
-		}
-		if err == nil && r.unexpected(v) {
-			err = r.snapshot(ctx)
-		}
-		return history.Reviewed{Verdicts: v}, err
-	})
-	return v.Verdicts, err
-}
-
-// It asks one question for each file, and replaces each Ask by Allow, Declined or Pending. The returned change has the contents
-// that the user edited.
-func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (workspace.Change, error) {
-	ch.Edits = slices.Clone(ch.Edits)
-	more := 0
+// carryOut asks one question for each file of which a verdict is Ask, and replaces that by Allow, Declined or Pending. Then it makes
+// the edits that are allowed, with the contents that the user made of them, and records all verdicts. It can be repeated: it completes
+// what a crash interrupted. made is false if no edit was made, because the user changed a file after the review or may not change
+// one, which it adds to denied.
+func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.Verdict, denied map[string]string) (made bool, err error) {
+	edits := slices.Clone(ch.Edits)
+	more, rest := 0, false
 	for _, v := range vs {
 		if v.Ruling == workspace.Ask {
 			more++
 		}
 	}
-	rest := false
+	var allowed []int
 	for i := range vs {
-		if vs[i].Ruling != workspace.Ask {
-			continue
+		if vs[i].Ruling == workspace.Ask {
+			more--
+			if err := r.approve(ctx, &edits[i], &vs[i], more, &rest); err != nil {
+				return false, err
+			}
 		}
-		more--
-		e, v := ch.Edits[i], vs[i]
-		var a Answer
-		for {
-			var err error
-			if a, err = r.askOnce(ctx, e, v, more, rest); err != nil {
-				return ch, err
+		if vs[i].Ruling == workspace.Allow {
+			allowed = append(allowed, i)
+		}
+	}
+	if len(allowed) > 0 {
+		var begun history.ApplyBegun
+		for _, i := range allowed {
+			begun.Verdicts = append(begun.Verdicts, vs[i])
+		}
+		wanted := begun.Verdicts
+		open := func(context.Context) (any, error) {
+			for _, i := range allowed {
+				same, err := r.storeImages(&Question{Path: vs[i].Path, Before: vs[i].Before}, edits[i])
+				if err != nil {
+					return nil, err
+				}
+				if !same {
+					begun.Verdicts, begun.Outdated = []workspace.Verdict{}, append(begun.Outdated, vs[i].Path)
+				}
 			}
-			if !a.Edited.Exists() {
-				break
+			return begun, nil
+		}
+		done, err := step(ctx, r, &stepSpec{event: history.TypeApply, name: "apply"}, wanted, open, func(ctx context.Context) (history.Applied, error) {
+			if len(begun.Outdated) > 0 {
+				return history.Applied(begun), nil
 			}
+			return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), wanted)
+		})
+		maps.Copy(denied, done.Denied)
+		if err != nil || len(done.Outdated)+len(done.Denied) > 0 {
+			return false, err
+		}
+	}
+	for i, v := range vs {
+		if err := r.recordVerdict(edits[i], v); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// approve records the question about an edit, and stores the contents that it is about, before the user sees it. The same question
+// is not asked again: an answer is final. If the file has changed since the review, the question is outdated. If the user edits the
+// contents, the next question is about these. more are the questions that follow; rest is whether the user has approved them.
+func (r *Run) approve(ctx context.Context, edit *workspace.Edit, verdict *workspace.Verdict, more int, rest *bool) error {
+	e, v := *edit, *verdict
+	for {
+		q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Edited: v.Edited, Before: v.Before, After: v.After, More: more}
+		same := true
+		open := func(context.Context) (_ any, err error) {
+			same, err = r.storeImages(&q, e)
+			return q, err
+		}
+		a, err := step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, func(ctx context.Context) (Answer, error) {
+			a, ok := r.Past().AnswerTo(q)
+			switch {
+			case !same:
+				return Answer{By: history.Outdated}, nil
+			case ok && (a.Approved || !q.Edited): // the user may write what was declined when a model did
+				return a, nil
+			case *rest:
+				return Answer{Approved: true, By: "user"}, nil
+			}
+			if records := r.Past().Records(askName); q.AboutJudges() && len(records) > 0 {
+				asked, err := result[judgesAsked](r, records[len(records)-1].Event)
+				if err != nil {
+					return Answer{}, err
+				}
+				q.Said = asked.Words
+			}
+			return r.askUser(ctx, q)
+		})
+		if err != nil {
+			return err
+		}
+		if a.Edited.Exists() {
 			v.After, v.Edited = a.Edited, true
 			if e.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
-				return ch, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
+				return fmt.Errorf("read what the user made of %s: %w", v.Path, err)
 			}
+			continue
 		}
 		if a.Approved || a.By == history.NoUser {
-			ch.Edits[i], vs[i] = e, v
+			*edit, *verdict = e, v
 		}
-		rest = rest || a.Rest
-		vs[i].Ruling, vs[i].Reason = rulingFor(vs[i], a)
+		*rest = *rest || a.Rest
+		verdict.Ruling, verdict.Reason = rulingFor(*verdict, a)
+		return nil
 	}
-	return ch, nil
 }
 
 func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
@@ -141,53 +200,19 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	return workspace.Declined, v.Reason + ", and the user declined it"
 }
 
-// It records the question, and stores the contents that it is about, before the user sees it. The same question is not asked
-// again: an answer is final. If the file has changed since the review, the question is outdated.
-func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
-	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Edited: v.Edited, Before: v.Before, After: v.After, More: more}
-	same := true
-	open := func(context.Context) (_ any, err error) {
-		same, err = r.storeQuestionImages(&q, e)
-		return q, err
-	}
-	return step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, func(ctx context.Context) (Answer, error) {
-		a, ok := r.Past().AnswerTo(q)
-		switch {
-		case !same:
-			return Answer{By: history.Outdated}, nil
-		case ok && (a.Approved || !q.Edited): // the user may write what was declined when a model did
-			return a, nil
-		case rest:
-			return Answer{Approved: true, By: "user"}, nil
-		}
-		if records := r.Past().Records(askName); q.AboutJudges() && len(records) > 0 {
-			asked, err := result[judgesAsked](r, records[len(records)-1].Event)
-			if err != nil {
-				return Answer{}, err
-			}
-			q.Said = asked.Words
-		}
-		return r.askUser(ctx, q)
-	})
-}
-
 // AskUser asks the user what the model asks (ruling B15), and records the answer, which
 // [history.Past.AnswerTo] returns. The same question is asked once; without a user it is open,
 // and asked when the run is resumed.
 func (r *Run) AskUser(ctx context.Context, asks string) error {
 	q := Question{Asks: asks}
-	_, err := r.answer(ctx, q, func(ctx context.Context) (Answer, error) {
+	open := func(context.Context) (any, error) { return q, nil }
+	_, err := step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, func(ctx context.Context) (Answer, error) {
 		if a, ok := r.Past().AnswerTo(q); ok {
 			return a, nil
 		}
 		return r.askUser(ctx, q)
 	})
 	return err
-}
-
-func (r *Run) answer(ctx context.Context, q Question, do func(context.Context) (Answer, error)) (Answer, error) {
-	open := func(context.Context) (any, error) { return q, nil }
-	return step(ctx, r, &stepSpec{event: history.TypeApproval, name: "approval"}, q, open, do)
 }
 
 // It asks again if the contents that the user wrote cannot be used.
@@ -225,7 +250,7 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 }
 
 // same is false if the file has changed since the review.
-func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err error) {
+func (r *Run) storeImages(q *Question, e workspace.Edit) (same bool, err error) {
 	if q.Before.Exists() {
 		old, image, err := r.Tree.Read(q.Path)
 		var refused *treepath.RefusedError
@@ -239,6 +264,8 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 		if _, err := r.Journal.Put(old); err != nil {
 			return false, err
 		}
+	} else if !r.Tree.Holds(q.Path, q.Before) {
+		return false, r.Tree.Fault()
 	}
 	if e.Delete {
 		return true, nil
@@ -251,64 +278,18 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 	return true, err
 }
 
-// It can be repeated: it completes what a crash interrupted. made is false if no edit was made, because the user changed a file
-// after the review or may not change one, which it adds to denied.
-func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict, denied map[string]string) (made bool, err error) {
-	var edits []workspace.Edit
-	var allowed []workspace.Verdict
-	for i, v := range vs {
-		if v.Ruling == workspace.Allow {
-			edits, allowed = append(edits, ch.Edits[i]), append(allowed, v)
-		}
-	}
-	if len(allowed) == 0 {
-		return true, r.recordVerdicts(ch, vs)
-	}
-	begun := history.ApplyBegun{Verdicts: allowed}
-	open := func(context.Context) (any, error) {
-		for i, v := range allowed {
-			same, err := r.storeQuestionImages(&Question{Path: v.Path, Before: v.Before, After: v.After}, edits[i])
-			if err != nil {
-				return nil, err
-			}
-			if !same {
-				begun.Verdicts, begun.Outdated = []workspace.Verdict{}, append(begun.Outdated, v.Path)
-			}
-		}
-		return begun, nil
-	}
-	done, err := step(ctx, r, &stepSpec{event: history.TypeApply, name: "apply"}, allowed, open, func(ctx context.Context) (history.Applied, error) {
-		if len(begun.Outdated) > 0 {
-			return history.Applied(begun), nil
-		}
-		return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), allowed)
-	})
-	maps.Copy(denied, done.Denied)
-	if err != nil || len(done.Outdated)+len(done.Denied) > 0 {
-		return false, err
-	}
-	return true, r.recordVerdicts(ch, vs)
-}
-
-// Each is recorded once. The contents of edits that were not made are stored too.
-func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error {
-	for i, v := range vs {
-		e := ch.Edits[i]
-		c := history.Changed{Verdict: v, Delete: e.Delete}
-		if !e.Delete {
-			c.Bytes = int64(len(e.Content))
-		}
-		if !e.Delete && v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
-			var err error
+// The contents of an edit that was not made are stored too.
+func (r *Run) recordVerdict(e workspace.Edit, v workspace.Verdict) (err error) {
+	c := history.Changed{Verdict: v, Delete: e.Delete}
+	if !e.Delete {
+		c.Bytes = int64(len(e.Content))
+		if v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
 			if c.Attempted, err = r.Journal.Put(e.Content); err != nil {
 				return err
 			}
 		}
-		if err := r.note(history.TypeChange, "change", c); err != nil {
-			return err
-		}
 	}
-	return nil
+	return r.note(history.TypeChange, "change", c)
 }
 
 // Human answers questions about changes that need an approval. In a Run without

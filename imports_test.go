@@ -50,8 +50,8 @@ func house() []room {
 		{folder: "workspace/internal/treetest", floor: 0, test: true},
 		{folder: "workspace", floor: 0, may: []string{"internal/gitdir", "internal/transient", "workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
 		{folder: "workspace/clone", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
-		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process"}},
-		{folder: "sandbox/internal/process", floor: 0},
+		{folder: "sandbox", floor: 0},
+		{folder: "sandbox/internal/process", floor: 1, may: []string{"sandbox"}},
 		{folder: "journal/objects", floor: 0, may: []string{"internal/transient"}},
 		{folder: "journal", floor: 0, may: []string{"journal/objects"}},
 		{folder: "journal/bundle", floor: 0, may: []string{"journal"}},
@@ -93,7 +93,7 @@ func house() []room {
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox", "sandbox/wall"}},
-		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
+		{folder: "internal/listing", floor: 3, may: []string{"internal/transient", "internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/crashtest/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
@@ -107,10 +107,10 @@ func house() []room {
 		{folder: "harness/internal/state", floor: 0, may: []string{"sandbox"}},
 		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/putback", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
-		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
+		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "sandbox/wall", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
 		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/walldir", "harness/internal/state", "harness/runs", "check/reader"}},
 
-		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
+		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox/wall", "harness/runs", "internal/child", "internal/render"}},
 
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "internal/transient", "journal", "sandbox", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "story", "cmd/hone/attempts", "cmd/hone/failure"}},
@@ -118,11 +118,11 @@ func house() []room {
 		{folder: "otlp", floor: 5, may: []string{"story", "history", "check", "model", "tool"}},
 		{folder: "cmd/hone/report", floor: 8, may: []string{"internal/git", "workspace", "workspace/treepath", root, "story", "history", "journal", "loop", "harness/runs", "internal/render", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/screen"}},
 		{folder: "cmd/hone/page", floor: 9, may: []string{root, "story", "history", "journal", "check", "model", "loop", "workspace", "internal/excerpt", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
-		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", "internal/transient", "cmd/hone/failure", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", "internal/transient", "cmd/hone/failure", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox/wall", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "story", "history", "check", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone", floor: 12, may: []string{"internal/excerpt", "model", "sandbox/prove", "internal/child", "story", "otlp", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/eval", "cmd/hone/web", "check", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "story", "cmd/hone/failure", "internal/gitdir", "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "internal/child", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/report"}},
+		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "internal/child", "journal", "harness/runs", "sandbox/wall", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/report"}},
 	}
 }
 

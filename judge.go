@@ -465,10 +465,7 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	if err != nil {
 		return passed, err
 	}
-	if ch, err = r.approve(ctx, ch, vs); err != nil {
-		return passed, err
-	}
-	made, err := r.applyAllowed(ctx, ch, vs, map[string]string{})
+	made, err := r.carryOut(ctx, ch, vs, map[string]string{})
 	if err != nil {
 		return passed, err
 	}

@@ -72,44 +72,27 @@ func (r *Run) askPending(ctx context.Context) error {
 	if len(pending) == 0 {
 		return nil
 	}
-	var vs []workspace.Verdict
-	for _, q := range pending {
-		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
-		if r.Tree.Holds(q.Path, q.Before) {
-			vs = append(vs, v)
-			continue
-		}
-		a, err := r.answer(ctx, q, func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil })
-		if err != nil {
-			return err
-		}
-		dropped := []workspace.Verdict{v}
-		ch, err := history.RecordedChange(r.Journal.Home(), dropped)
-		if err != nil {
-			return err
-		}
-		dropped[0].Ruling, dropped[0].Reason = rulingFor(v, a)
-		if err := r.recordVerdicts(ch, dropped); err != nil {
-			return err
-		}
+	vs := make([]workspace.Verdict, len(pending))
+	for i, q := range pending {
+		vs[i] = workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
 	}
 	ch, err := history.RecordedChange(r.Journal.Home(), vs)
 	if err != nil {
 		return err
 	}
-	if ch, err = r.approve(ctx, ch, vs); err != nil {
+	denied := map[string]string{}
+	made, err := r.carryOut(ctx, ch, vs, denied)
+	if err != nil || made {
 		return err
 	}
-	denied := map[string]string{}
-	made, err := r.applyAllowed(ctx, ch, vs, denied)
-	if err != nil || made {
+	if ch, err = history.RecordedChange(r.Journal.Home(), vs); err != nil { // as the user edited it
 		return err
 	}
 	for i, v := range vs {
 		if v.Ruling, v.Reason = workspace.Deny, denied[v.Path]; v.Reason == "" {
 			continue
 		}
-		if err := r.recordVerdicts(workspace.Change{Edits: ch.Edits[i : i+1]}, []workspace.Verdict{v}); err != nil {
+		if err := r.recordVerdict(ch.Edits[i], v); err != nil {
 			return err
 		}
 	}

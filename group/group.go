@@ -30,7 +30,7 @@ import (
 	"hone/history"
 	"hone/internal/child"
 	"hone/journal"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // Member is one run of a group.
@@ -50,9 +50,9 @@ type Member struct {
 
 // Group is a group of members. Its methods may be called at the same time for different members.
 type Group struct {
-	Bank   Bank            // not to be used while members work
-	Width  int             // how many members work side by side
-	Keeper *sandbox.Keeper // ends the processes if this one is killed
+	Bank   Bank         // not to be used while members work
+	Width  int          // how many members work side by side
+	Keeper *wall.Keeper // ends the processes if this one is killed
 	// Lend records a loan before it is given, and Repay what became of it. If Repay fails, the
 	// loan stays: what is unknown counts in full. One of them is called at a time; nil does nothing.
 	Lend  func(m *Member, loan Amount) error

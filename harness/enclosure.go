@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"hone"
 	"hone/harness/internal/denied"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
@@ -33,10 +32,10 @@ func Recover(root string) ([]string, error) { return walldir.Recover(root) }
 // creates nothing.
 func CheckState(root string) error { return walldir.CheckState(root) }
 
-// DeniedNotes returns a note for each cause for which a command seems to have failed
+// deniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir. It can miss a cause, or
 // name a wrong one.
-func (w *Walls) DeniedNotes(dir, output string) map[string]string {
+func (w *Walls) deniedNotes(dir, output string) map[string]string {
 	if w.Grade().Wall == sandbox.NoWall {
 		return nil
 	}
@@ -60,9 +59,11 @@ func (w *Walls) deniedCommand(dir string) denied.Command {
 	return c
 }
 
-// RecoveredNotes says which protected files [Recover] restored before these walls
-// were built; nil if there are none.
-func (w *Walls) RecoveredNotes() []string { return w.recovered }
+// Notes tells the user which protected files [Recover] restored before these walls were built,
+// whether the secret files are hidden from commands, and that these can write recorded runs. Some may be empty.
+func (w *Walls) Notes() []string {
+	return slices.Concat(w.recovered, []string{secretsNote(w.secretFiles, w.Grade().Wall), w.homeNote()})
+}
 
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a
@@ -82,7 +83,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 	if w.dir, err = walldir.New(w.Root, w.ID); err != nil {
 		return err
 	}
-	if err = w.buildFirst(ctx); err == nil && !w.alike {
+	if err = w.buildPolicy(ctx); err == nil && !w.alike {
 		w.proved, err = proveOnce(ctx, w.Grade(), w.policy.Tree)
 	}
 	if err == nil {
@@ -99,25 +100,8 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 	return err
 }
 
-func (w *Walls) buildFirst(ctx context.Context) error {
-	kinds := []sandbox.Wall{w.Settings.Wall}
-	if w.Plan.Hides && kinds[0] == sandbox.Auto { // else package wall chooses
-		kinds = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
-	}
-	var why []string
-	for _, kind := range kinds {
-		err := w.buildKind(ctx, kind)
-		none, cannot := errors.AsType[*sandbox.WallError](err)
-		if !cannot || len(kinds) == 1 {
-			return err
-		}
-		why = append(why, none.Error())
-	}
-	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project works here: " + strings.Join(why, "; "),
-		Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}}}
-}
-
-func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
+func (w *Walls) buildPolicy(ctx context.Context) (err error) {
+	kind := w.Settings.Wall
 	if w.secrets != nil && kind == sandbox.NoWall {
 		w.secretFiles = *w.secrets
 	} else if w.secretFiles, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
@@ -126,7 +110,9 @@ func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
 	if w.policy, err = w.makePolicy(ctx); err != nil {
 		return err
 	}
-	w.policy.Wall = kind
+	if w.policy.Wall = kind; w.Plan.Hides && kind == sandbox.Auto {
+		w.policy.Wall = sandbox.AutoMounts
+	}
 	if w.built, err = wall.Build(ctx, w.policy); err != nil {
 		return err
 	}
@@ -195,10 +181,6 @@ func (w *Walls) Secrets() []string {
 	}
 	return lines
 }
-
-// SecretsNote tells the user whether the secret files are hidden from commands;
-// empty if there are none.
-func (w *Walls) SecretsNote() string { return secretsNote(w.secretFiles, w.Grade().Wall) }
 
 // Landlock cannot hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {

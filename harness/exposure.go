@@ -16,9 +16,9 @@ func (w *Walls) exposes(home string) bool {
 		slices.ContainsFunc(w.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
 }
 
-// HomeNote tells the user that commands can write the runs recorded in the tree; empty
+// homeNote tells the user that commands can write the runs recorded in the tree; empty
 // if they cannot, or if there are none.
-func (w *Walls) HomeNote() string {
+func (w *Walls) homeNote() string {
 	home := runs.HomePath(w.Root)
 	if _, err := os.Stat(home); err != nil || !w.exposes(home) {
 		return ""

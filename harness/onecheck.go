@@ -53,9 +53,9 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 	}
 	defer func() { err = errors.Join(err, walls.Close()) }()
 	if o.Walled != nil {
-		o.Walled(walls.Grade(), slices.Concat(walls.RecoveredNotes(), []string{walls.SecretsNote(), walls.HomeNote()}))
+		o.Walled(walls.Grade(), walls.Notes())
 	}
-	walls.advise = func(n hone.Notice) error {
+	walls.Advise = func(n hone.Notice) error {
 		hints = append(hints, n)
 		return nil
 	}

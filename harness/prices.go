@@ -104,9 +104,33 @@ func plainName(name string) string {
 	return strings.ReplaceAll(decoration.ReplaceAllString(name, ""), ".", "-")
 }
 
+// limitsOfSimilar returns the limits of the provider's listed models whose names begin most like a name, and of several the
+// smallest: a new model of a family is used before the list has it. Zero means that none begins like it.
+func limitsOfSimilar(model string) (context, output int64) {
+	provider, name, _ := strings.Cut(model, "/")
+	most := len("gpt-")
+	for _, p := range ListPrices() {
+		common := 0
+		for common < min(len(name), len(p.Model)) && name[common] == p.Model[common] {
+			common++
+		}
+		switch {
+		case p.Provider != provider || common < most || p.Context == 0 || p.MaxOutput == 0:
+		case common > most:
+			most, context, output = common, p.Context, p.MaxOutput
+		default:
+			context, output = min(context, p.Context), min(output, p.MaxOutput)
+		}
+	}
+	return context, output
+}
+
 // It also sets the limits that are not known yet.
 func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 	listed, ok := h.listPrice(*m)
+	if !ok && h.foreignAddress(*m) == "" {
+		listed.Context, listed.MaxOutput = limitsOfSimilar(m.PricedAs())
+	}
 	m.Context = cmp.Or(m.Context, listed.Context)
 	m.MaxOutput = cmp.Or(m.MaxOutput, listed.MaxOutput, defaultOutput)
 	if own, isOwn := configured[m.PricedAs()]; isOwn {

@@ -154,3 +154,19 @@ func TestRenewListPrice(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsOfSimilar: a model that is newer than the list has the limits of its family.
+func TestLimitsOfSimilar(t *testing.T) {
+	for name, want := range map[string][2]int64{
+		"openai/gpt-5.9":         {400_000, 128_000},
+		"openai/gpt-4o-new":      {128_000, 4096}, // the smallest of those that begin like it
+		"gemini/gemini-2.5-next": {1_048_576, 65_536},
+		"openai/gpt-oss-120b":    {},
+		"openai/other":           {},
+		"ollama/gpt-5.9":         {},
+	} {
+		if context, output := limitsOfSimilar(name); [2]int64{context, output} != want {
+			t.Errorf("%s: %d and %d instead of %v", name, context, output, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 		{"gemini/gemini-2.5-pro", 1_048_576, 65_536},
 		{"openai/gpt-5.4", 1_050_000, 128_000},
 		{"openai/gpt-4o-mini", 128_000, 16_384},
-		{"openai/gpt-5.9", 0, 16_384},
+		{"openai/gpt-5.9", 400_000, 128_000},
 		{"openai/qwen3", 0, 16_384},
 		{"anthropic/claude-opus-4-1-20250805", 200_000, 32_000},
 		{"anthropic/claude-sonnet-5", 1_000_000, 128_000},

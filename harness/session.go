@@ -65,7 +65,7 @@ type Session struct {
 	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
 	trees       map[treeKey]*workspace.Tree
 	deniedMu    sync.Mutex
-	denied      []string // causes that the user was told about; see [Walls.DeniedNotes]
+	denied      []string // causes that the user was told about; see [Walls.newlyDenied]
 	watches     watches
 	homeStays   bool // the home could not leave the tree, and the user was told
 	onClose     []func()

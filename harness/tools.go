@@ -113,11 +113,15 @@ func (s *Session) RoleTree(set loop.Toolset) (*workspace.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := workspace.Open(root, workspace.Options{List: list, Closed: set.Closed, Why: set.Why, Whole: s.Tree})
-	if err == nil {
-		s.trees[key] = tree
+	tree, err := workspace.Open(root, workspace.Options{List: list, Whole: s.Tree})
+	if err != nil {
+		return nil, err
 	}
-	return tree, err
+	if set.Closed != "" {
+		tree.Shut(set.Why, set.Closed)
+	}
+	s.trees[key] = tree
+	return tree, nil
 }
 
 // roleDir is a directory of the workspace that is the whole tree for a role.

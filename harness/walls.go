@@ -35,6 +35,8 @@ type Walls struct {
 	Root     string // absolute path of the directory that commands may write
 	ID       string // part of the name of the directory with the commands' home
 	Guard    *secret.Guard
+	// Advise reports what the user should know about a command that ran; nil reports nothing.
+	Advise func(hone.Notice) error
 
 	// guardTools makes the files of the user's own tools read-only to the commands that a
 	// model asks for.
@@ -47,7 +49,7 @@ type Walls struct {
 	home    string   // the directory whose .hone/aside receives repositories; empty means Root
 	watches *watches // of the session; nil means walls of their own
 
-	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
+	keeper *wall.Keeper // nil means that commands may outlive this process where no helper ends them
 
 	// secrets are the secret files of an earlier search; nil if there was none. Only
 	// walls that hide nothing use them: what others hide must be found when they are built.
@@ -57,8 +59,6 @@ type Walls struct {
 	session  *Session // nil outside of a run
 	base     *Walls   // are built before these; nil if there are none
 	exposure string   // what an agent could do with its key or the network; empty if nothing
-	// advise reports what the user should know about a command that ran; nil reports nothing.
-	advise func(hone.Notice) error
 
 	once sync.Once
 	err  error
@@ -91,7 +91,7 @@ func (s *Session) newWalls(p loop.WallPlan) *Walls {
 	w := &Walls{session: s, host: s.host,
 		Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
 		alike: p.After != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
-	w.advise = func(n hone.Notice) error { return s.run.Advise(n) }
+	w.Advise = func(n hone.Notice) error { return s.run.Advise(n) }
 	if p.After != nil {
 		w.base = p.After.(*Walls)
 	}
@@ -180,7 +180,7 @@ func (w *Walls) recordGrade(homeNote string) error {
 			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.proved}); err != nil {
 			return err
 		}
-		notes = append(notes, w.SecretsNote())
+		notes = append(notes, secretsNote(w.secretFiles, g.Wall))
 	}
 	for _, text := range append(notes, homeNote, w.exposure) {
 		if text == "" {
@@ -205,6 +205,8 @@ func NoWalls(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
 		stop.Next.Or = &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "none"}}, Remark: "which gives commands your own rights"}
+	case errors.As(err, &none) && none.Wall == sandbox.AutoMounts:
+		stop.Next.Or = &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}
 	case errors.As(err, &hinter) && hinter.Hint() != "":
 		stop.Next = hone.Next{First: hinter.Hint()}
 	}
@@ -291,7 +293,7 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if err = errors.Join(err, unsettled); err != nil {
 		err = w.dir.Explain(err)
 	}
-	if w.advise == nil {
+	if w.Advise == nil {
 		return result, err
 	}
 	notes := commandNotes(result, w.home, w.Settings.Net)
@@ -304,7 +306,7 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 		notes = append(notes, w.newlyDenied(c.Dir, outputOf(result))...)
 	}
 	for _, n := range notes {
-		err = errors.Join(err, w.advise(n))
+		err = errors.Join(err, w.Advise(n))
 	}
 	return result, err
 }
@@ -320,7 +322,7 @@ func (w *Walls) settle(ctx context.Context) ([]sandbox.Repository, error) {
 
 // There is one note per cause in a session.
 func (w *Walls) newlyDenied(dir, output string) []hone.Notice {
-	denied := w.DeniedNotes(dir, output)
+	denied := w.deniedNotes(dir, output)
 	if s := w.session; s != nil {
 		s.deniedMu.Lock()
 		defer s.deniedMu.Unlock()
@@ -377,7 +379,7 @@ func (w *Walls) Close() error {
 // forCopy returns walls like these for a copy of the tree.
 func (w *Walls) forCopy(dir string) *Walls {
 	p, root := w.Plan, w.session.Dir
-	c := &Walls{host: w.host, session: w.session, advise: w.advise,
+	c := &Walls{host: w.host, session: w.session, Advise: w.Advise,
 		Settings: w.Settings, Plan: loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides},
 		Root: rebase(root, dir, w.Root)[0], ID: w.ID, Guard: w.Guard, alike: true, homePaths: w.homePaths, home: w.home, watches: w.watches, keeper: w.keeper, secrets: w.secrets}
 	if w.built != nil {
@@ -397,7 +399,7 @@ func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice)
 		notes = append(notes, hone.Notice{Text: p.Note(), Repository: inTree(root, p.Path), Aside: inTree(root, p.MovedTo)})
 	}
 	if r.OverLimit != "" {
-		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit})
+		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit, Next: hone.Next{First: "raise memory or processes in [sandbox] of " + config.HonePath}})
 	}
 	if failed(r) && !net && sandbox.WantsNetwork(outputOf(r)) {
 		notes = append(notes, WantsNet())

@@ -89,16 +89,22 @@ func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []w
 		return Applied{Verdicts: vs}, err
 	}
 	none := Applied{Verdicts: []workspace.Verdict{}}
-	var made []workspace.Delta
 	if conflict, ok := errors.AsType[*workspace.ConflictError](err); ok {
-		none.Outdated, made = conflict.Paths, conflict.Made
+		none.Outdated = conflict.Paths
 	} else if denied, ok := errors.AsType[*workspace.DeniedError](err); ok {
-		none.Denied, made = denied.Why, denied.Made
+		none.Denied = denied.Why
 	} else {
 		return none, err
 	}
-	for i, d := range made {
-		made[i] = d.Back()
+	var made []workspace.Delta // by a process that died
+	for i, d := range edits {
+		if v := vs[i]; v.Before != v.After && tree.Holds(v.Path, v.After) {
+			d.Before, d.After = d.After, d.Before
+			made = append(made, d)
+		}
+	}
+	if err := tree.Fault(); err != nil {
+		return none, err
 	}
 	if _, err := tree.Apply(ctx, made, home.OpenObject); err != nil {
 		return none, fmt.Errorf("undo an incomplete change: %w", err)

@@ -59,6 +59,38 @@ func (p Policy) Entries() ([]Entry, error) {
 	return entries, nil
 }
 
+// Places are the entries that exist and are no symlinks, by their paths.
+type Places map[string]Entry
+
+// PlacesOf returns the places of entries.
+func PlacesOf(entries []Entry) Places {
+	p := Places{}
+	for _, e := range entries {
+		if !e.Absent && e.Link == "" {
+			p[e.Path] = e
+		}
+	}
+	return p
+}
+
+// At returns the place of a path, or the innermost around it; the zero Entry, which permits nothing, if there is none.
+func (p Places) At(path string) Entry {
+	for {
+		if e, ok := p[path]; ok || path == filepath.Dir(path) {
+			return e
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// Around returns the innermost place around a path; the zero Entry if there is none.
+func (p Places) Around(path string) Entry {
+	if path == filepath.Dir(path) {
+		return Entry{}
+	}
+	return p.At(filepath.Dir(path))
+}
+
 type viewer struct{ seen map[string]Entry }
 
 // The symlinks on the way to it are added as well.

@@ -17,6 +17,8 @@ const (
 	// Auto is the strongest of Hidden, Bubblewrap and Landlock that can be built
 	// here. The grade names it, and says why a stronger one is not available.
 	Auto Wall = "auto"
+	// AutoMounts is Auto without Landlock, which cannot hide a part of what it shows.
+	AutoMounts Wall = "auto-mounts"
 
 	// Hidden needs no other program: the command has user, mount, process, IPC,
 	// host name and network namespaces of its own, and sees a file system that
@@ -119,8 +121,11 @@ type WallError struct {
 // Error names the wall and the reason.
 func (e *WallError) Error() string {
 	text := fmt.Sprintf("the %s wall is not available", e.Wall)
-	if e.Wall == Auto {
+	switch e.Wall {
+	case Auto:
 		text = "no wall is available"
+	case AutoMounts:
+		text = "no wall that hides the rest of the project works here"
 	}
 	if e.Reason != "" {
 		text += ": " + e.Reason

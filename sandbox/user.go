@@ -7,9 +7,3 @@ package sandbox
 // root's power over the modes of files: in a user namespace over those of root and of that
 // user, which these could change themselves.
 type User struct{ UID, GID int }
-
-// UserError says that commands cannot run as the owner of a tree.
-type UserError struct {
-	Owner  User
-	Reason string
-}

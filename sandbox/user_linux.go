@@ -20,27 +20,32 @@ func OwnerOf(dir string) User {
 	return User{int(info.Uid), int(info.Gid)}
 }
 
-// Check returns a [*UserError] if this process cannot run commands as the user.
+// Check returns an error with a Hint if this process cannot run commands as the user.
 func (u User) Check() error {
 	if u == (User{}) {
 		return nil
 	}
 	if !isMapped("/proc/self/uid_map", u.UID) || !isMapped("/proc/self/gid_map", u.GID) {
-		return &UserError{u, "that user does not exist in this container's user namespace"}
+		return &userError{u, "that user does not exist in this container's user namespace"}
 	}
 	const needed = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID
 	if Capabilities()&needed != needed {
-		return &UserError{u, "root has not the capabilities here to run commands as that user"}
+		return &userError{u, "root has not the capabilities here to run commands as that user"}
 	}
 	return nil
 }
 
-func (e *UserError) Error() string {
-	return fmt.Sprintf("root is working here, the project's folder belongs to user %d, and %s", e.Owner.UID, e.Reason)
+type userError struct {
+	owner  User
+	reason string
+}
+
+func (e *userError) Error() string {
+	return fmt.Sprintf("root is working here, the project's folder belongs to user %d, and %s", e.owner.UID, e.reason)
 }
 
 // Hint tells what to do.
-func (e *UserError) Hint() string {
+func (e *userError) Hint() string {
 	return `run hone as the owner of the folder (docker run --user "$(id -u):$(id -g)"; podman run --userns keep-id)`
 }
 

@@ -8,7 +8,5 @@ func OwnerOf(string) User { return User{} }
 // Check returns nil.
 func (User) Check() error { return nil }
 
-func (e *UserError) Error() string { return e.Reason }
-
 // Own does nothing.
 func (User) Own(string) error { return nil }

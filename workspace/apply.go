@@ -21,9 +21,6 @@ import (
 // the state After, or that something else is in their place. Nothing was changed.
 type ConflictError struct {
 	Paths []string // sorted
-	// Made are the other deltas, as far as an earlier call has made them. The permission
-	// bits in an edit are those of the file.
-	Made []Delta
 }
 
 func (e *ConflictError) Error() string {
@@ -33,9 +30,8 @@ func (e *ConflictError) Error() string {
 // DeniedError says that this user may not change paths, or that the system cannot hold them
 // there, which no second try changes (ruling G22). Nothing was changed.
 type DeniedError struct {
-	Why  map[string]string // by path
-	Made []Delta           // as in [ConflictError]
-	err  error             // of the system, the first
+	Why map[string]string // by path
+	err error             // of the system, the first
 }
 
 func (e *DeniedError) Error() string { return e.err.Error() }
@@ -88,8 +84,8 @@ func displayAll(paths []string) string {
 // paths, deepest first, and places new files, each with one rename. If only the permission
 // bits differ, it changes only these. Missing directories get mode 0755. It removes
 // directories that removals left empty, if this process may, except those of edits. After an
-// error that follows the first change it restores the old contents using open; if that fails,
-// the error is a [*PartialError]. After a crash each path is in one of its two states, so the
+// error that follows the first change it takes each change back, with the old contents from
+// open; if that fails, the error is a [*PartialError]. After a crash each path is in one of its two states, so the
 // same call completes the work, and removes the temporary files also if there is a conflict
 // by now. Canceling the context has no effect after the first change.
 //
@@ -106,14 +102,27 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the rename is lost,
 // because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, list []Delta, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
-	cur := nofollow.Cursor{Root: t.root, Force: !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit })}
-	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: cur}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
-	defer a.cur.Close()
+	a := t.application(ctx, open, !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit }))
+	defer a.close()
 	if err = a.setItems(list); err == nil {
-		changed, err = a.run()
+		err = a.change()
+	}
+	if err == nil {
+		err = t.step("placed")
 	}
 	if err != nil {
-		return changed, fmt.Errorf("apply: %w", err)
+		return nil, fmt.Errorf("apply: %w", a.rollBack(a.asFact(err)))
+	}
+	if err = a.sweep(); err == nil {
+		err = a.sync()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	for _, it := range a.items {
+		if !it.done {
+			changed = append(changed, it.Path)
+		}
 	}
 	return changed, nil
 }
@@ -125,12 +134,20 @@ type application struct {
 	items   []*item // sorted by path
 	byPath  map[string]*item
 	touched map[string]bool // directories in which names were changed
-	undo    []reversal      // of the changes so far, in order
+	staging nofollow.Cursor // that wrote the temporary files; zero before they are placed
+	placed  []*item         // in order
+	made    []string        // directories
+	cleared []clearing      // directories that were removed to make room, each before those in it
 }
 
-type reversal struct {
-	path string
-	run  func() error
+func (t *Tree) application(ctx context.Context, open func(digest string) (io.ReadCloser, error), force bool) *application {
+	cur := nofollow.Cursor{Root: t.root, Force: force}
+	return &application{hasher: hasher{ctx: ctx, tree: t, cur: cur}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
+}
+
+func (a *application) close() {
+	a.cur.Close()
+	a.staging.Close()
 }
 
 type item struct {
@@ -139,11 +156,10 @@ type item struct {
 	info    *nofollow.Info // of the path; nil if it does not exist
 	base    string         // the deepest directory on the way to the path that exists
 	blocked string         // what is in the place of a directory on the way; empty if nothing is
-	clear   []clearing     // directories in the place of the path, parents first
+	clear   []clearing     // directories in the place of the path, each before those in it
 
 	done   bool // it already was in the wanted state
 	staged bool // the temporary file may exist
-	placed bool // this call brought it into the wanted state
 }
 
 type clearing struct {
@@ -224,35 +240,24 @@ func (d Delta) checkPath() error {
 	return treepath.CheckAliases(d.Path, d.Path)
 }
 
-func (a *application) run() (changed []string, err error) {
-	if err := a.removeLeftovers(); err != nil {
-		return nil, a.asFact(err)
+// change makes the changes. After an error some are made.
+func (a *application) change() error {
+	if err := a.inspect(); err != nil {
+		return err
 	}
-	if err := a.inspectAll(); err != nil {
-		return nil, a.asFact(err)
+	if err := a.stage(); err != nil {
+		return err
 	}
-	if err = a.stage(); err == nil {
-		err = a.recheck()
-	}
-	if err != nil {
-		return nil, errors.Join(a.asFact(err), a.removeTemps())
-	}
-	if err := a.place(); err != nil {
-		return nil, a.rollBack(a.asFact(err))
-	}
-	for _, it := range a.items {
-		if !it.done {
-			changed = append(changed, it.Path)
-		}
-	}
-	if err := a.sweep(); err != nil {
-		return changed, err
-	}
-	return changed, a.sync()
+	a.staging, a.cur = a.cur, nofollow.Cursor{Root: a.tree.root, Force: a.cur.Force} // the one may be in directories that were moved meanwhile
+	return a.place()
 }
 
-func (a *application) removeLeftovers() error {
+// inspect finds out in which state each path is, and whether all can be changed.
+func (a *application) inspect() error {
 	for _, it := range a.items {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
 		in, err := a.cur.RemoveLeft(treepath.Parent(it.Path), tempName(it.Path))
 		if err != nil {
 			return it.failed("remove the temporary file of", err)
@@ -260,9 +265,110 @@ func (a *application) removeLeftovers() error {
 		for _, dir := range in {
 			a.touched[dir] = true
 		}
+		if err := a.look(it); err != nil {
+			return err
+		}
+	}
+	var conflicts []string
+	for _, it := range a.items {
+		ok, err := a.decide(it)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			conflicts = append(conflicts, it.Path)
+		}
+	}
+	if len(conflicts) > 0 {
+		return &ConflictError{conflicts}
 	}
 	return nil
 }
+
+func (a *application) look(it *item) error {
+	err := a.cur.Enter(treepath.Parent(it.Path))
+	it.base = a.cur.Path()
+	switch _, refused := errors.AsType[*treepath.RefusedError](err); {
+	case refused:
+		it.blocked = below(it.base, it.Path)
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return it.failed("look for", err)
+	}
+	info, err := a.cur.Lstat(it.Path)
+	switch {
+	case nofollow.IsNotExist(err):
+		return nil
+	case err != nil:
+	case info.Mode.IsDir():
+		it.clear = []clearing{{it.Path, info.Mode.Perm()}}
+	case info.Mode&fs.ModeSymlink != 0:
+		it.found.Kind = Symlink
+		it.found.Target, err = a.cur.Readlink(it.Path)
+	case !info.Mode.IsRegular():
+		it.found.Kind = Other
+	default:
+		it.found = Entry{Path: it.Path, Kind: Regular, Mode: info.Mode.Perm(), Size: info.Size, Digest: a.tree.Unread(info.Size, info.Modified)}
+		if it.found.Digest == "" {
+			err = a.read(&it.found)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil // without a digest
+		}
+	}
+	if err != nil {
+		return nofollow.ReadError(it.Path, err)
+	}
+	it.info = &info
+	if it.Edit && it.found.Kind == Regular { // only the contents count, and the file keeps its permission bits
+		if it.Before.Kind == Regular {
+			it.Before.Mode = it.found.Mode
+		}
+		if it.After.Kind == Regular {
+			it.After.Mode = it.found.Mode
+		}
+	}
+	return nil
+}
+
+func (a *application) decide(it *item) (ok bool, err error) {
+	switch {
+	case it.After.Kind == Other || it.found.Kind == Other && (it.Before.Kind != Other || it.Before.Note != ""):
+		return false, nil
+	case sameForApply(it.found, it.After): // includes a directory where nothing is wanted
+		it.done, it.clear = true, nil
+		return true, nil
+	case !sameForApply(it.found, it.Before):
+		return false, nil
+	case it.blocked != "":
+		above := a.byPath[it.blocked]
+		return above != nil && above.removes(), nil
+	}
+	if len(it.clear) == 0 {
+		return true, nil
+	}
+	// The directory may contain only what is removed, and such directories.
+	err = a.cur.Walk(it.Path, func(path string, info nofollow.Info, err error) error {
+		in := a.byPath[path]
+		switch {
+		case err != nil:
+			return nofollow.ReadError(path, err)
+		case info.Mode.IsDir() && !treepath.Hidden(path):
+			it.clear = append(it.clear, clearing{path, info.Mode.Perm()})
+		case in == nil || !in.removes():
+			return errOccupied
+		}
+		return nil
+	})
+	if err == errOccupied {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+var errOccupied = errors.New("something stays in the directory")
 
 func (a *application) stage() error {
 	var denied *DeniedError // of all paths that may not be written
@@ -336,20 +442,6 @@ func (a *application) write(it *item, state Entry) error {
 	return nil
 }
 
-func (a *application) removeTemps() error {
-	var errs []error
-	for _, it := range a.items {
-		if !it.staged || it.placed {
-			continue
-		}
-		if err := a.cur.Remove(it.temp()); err != nil && !nofollow.IsAbsent(err) {
-			errs = append(errs, fmt.Errorf("remove the temporary file of %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// The caller must roll back after an error.
 func (a *application) place() error {
 	for _, it := range slices.Backward(a.items) {
 		if it.done || !it.removes() {
@@ -361,7 +453,7 @@ func (a *application) place() error {
 		if err := a.cur.Remove(it.Path); err != nil {
 			return it.failed("remove", err)
 		}
-		a.made(it)
+		a.changed(it)
 	}
 	for _, it := range a.items {
 		for _, c := range slices.Backward(it.clear) {
@@ -371,7 +463,8 @@ func (a *application) place() error {
 			if err := a.cur.RemoveDir(c.path); err != nil {
 				return it.failed("make room for", err)
 			}
-			a.note(c.path, func() error { return errors.Join(a.cur.MakeDir(c.path), a.cur.ChmodDir(c.path, c.mode)) })
+			a.touched[treepath.Parent(c.path)] = true
+			a.cleared = slices.Insert(a.cleared, 0, c)
 			it.info = nil
 		}
 	}
@@ -394,9 +487,15 @@ func (a *application) place() error {
 		if err != nil {
 			return it.failed("replace", err)
 		}
-		a.made(it)
+		a.changed(it)
 	}
-	return a.tree.step("placed")
+	return nil
+}
+
+func (a *application) changed(it *item) {
+	it.staged = false
+	a.touched[treepath.Parent(it.Path)] = true
+	a.placed = append(a.placed, it)
 }
 
 // confirm returns a conflict if a path is not as it was found.
@@ -404,21 +503,20 @@ func (a *application) confirm(step string, it *item) error {
 	if err := a.tree.step("%s %s", step, it.Path); err != nil {
 		return err
 	}
-	same, err := it.unchanged(&a.cur)
-	if err == nil && !same {
-		err = a.conflict([]string{it.Path})
+	info, err := a.cur.Lstat(it.Path)
+	switch _, refused := errors.AsType[*treepath.RefusedError](err); {
+	case refused && it.blocked == "":
+		return err
+	case refused: // what blocks it is an item too
+		return nil
+	case nofollow.IsNotExist(err) && it.info == nil:
+		return nil
+	case transient.Is(err):
+		return nofollow.ReadError(it.Path, err)
+	case err != nil || it.info == nil || !info.IsSame(*it.info):
+		return &ConflictError{[]string{it.Path}}
 	}
-	return err
-}
-
-func (a *application) made(it *item) {
-	it.placed = true
-	a.note(it.Path, func() error { return a.revert(it) })
-}
-
-func (a *application) note(path string, undo func() error) {
-	a.touched[treepath.Parent(path)] = true
-	a.undo = append(a.undo, reversal{path, undo})
+	return nil
 }
 
 func (a *application) makeDirs(it *item) error {
@@ -435,7 +533,8 @@ func (a *application) makeDirs(it *item) error {
 		if err := a.cur.MakeDir(next); err != nil {
 			return it.failed("make the directory of", err)
 		}
-		a.note(next, func() error { return a.removeDir(next) })
+		a.touched[treepath.Parent(next)] = true
+		a.made = append(a.made, next)
 	}
 }
 
@@ -495,52 +594,22 @@ func (a *application) sync() error {
 	return nil
 }
 
-func (a *application) rollBack(cause error) error {
-	a.ctx = context.Background() // a roll-back is not canceled
-	partial := PartialError{Err: cause}
-	left := a.removeTemps() // first, because this frees space on a full disk
-	for _, b := range slices.Backward(a.undo) {
-		if err := b.run(); err != nil {
-			partial.Paths = append(partial.Paths, b.path)
-			partial.Why = errors.Join(partial.Why, err)
+// asFact returns a conflict if another process put a link or a file in the place of a directory.
+func (a *application) asFact(err error) error {
+	refused, ok := errors.AsType[*treepath.RefusedError](err)
+	if !ok {
+		return err
+	}
+	var paths []string
+	for _, it := range a.items {
+		if treepath.Contains(refused.Path, it.Path) {
+			paths = append(paths, it.Path)
 		}
 	}
-	left = errors.Join(left, a.sync())
-	if len(partial.Paths) > 0 {
-		slices.Sort(partial.Paths)
-		return errors.Join(&partial, left)
+	if len(paths) == 0 {
+		return err
 	}
-	return errors.Join(cause, left)
+	return &ConflictError{paths}
 }
 
-// revert restores the previous state of one path, unless another process has
-// changed it since.
-func (a *application) revert(it *item) error {
-	if err := a.tree.step("restore %s", it.Path); err != nil {
-		return err
-	}
-	now := &item{Delta: it.Delta}
-	if err := a.inspect(now); err != nil {
-		return err
-	}
-	switch {
-	case !sameForApply(now.found, it.After) || now.blocked != "" || len(now.clear) > 0:
-		return fmt.Errorf("another process changed %s", treepath.Display(it.Path))
-	case it.found.Kind == "":
-		return a.cur.Remove(it.Path)
-	case it.changesOnlyMode():
-		return a.cur.Chmod(it.Path, *now.info, it.found.Mode)
-	case it.found.Kind == Other:
-		return fmt.Errorf("%s was a pipe, a socket or a device", it.Path)
-	case it.found.Kind == Regular && it.found.Digest == "":
-		return fmt.Errorf("the old contents of %s could not be read", treepath.Display(it.Path))
-	}
-	err := a.write(now, it.found)
-	if err == nil {
-		err = a.cur.Place(now.temp(), it.Path)
-	}
-	if err != nil {
-		_ = a.cur.Remove(now.temp())
-	}
-	return err
-}
+func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -13,7 +13,8 @@ import (
 // however the path is spelled.
 func TestClosed(t *testing.T) {
 	const why = "logs contains records and is closed"
-	tree := newTree(t, map[string]string{"logs/a": "x", "a": "x", "sub/logs/a": "x", "logs2/a": "x"}, Options{Closed: "logs", Why: why})
+	tree := newTree(t, map[string]string{"logs/a": "x", "a": "x", "sub/logs/a": "x", "logs2/a": "x"}, Options{})
+	tree.Shut(why, "logs")
 	for path, closed := range map[string]bool{
 		"logs": true, "logs/a": true, "./logs/a": true, "LOGS/a": true, "logs/none": true, "logs\u200c/a": true,
 		"a": false, "sub/logs/a": false, "logs2/a": false,
@@ -51,13 +52,5 @@ func checkNotListed(t *testing.T, tree *Tree) {
 	m, err := tree.ManifestOf(context.Background(), []string{"a", "logs/a"}, nil)
 	if err != nil || len(m) != 1 || m[0].Path != "a" {
 		t.Errorf("manifest: %v, %v", m, err)
-	}
-}
-
-// Without a reason the model still learns that the directory is closed.
-func TestClosedWithoutReason(t *testing.T) {
-	tree := newTree(t, nil, Options{Closed: "logs"})
-	if err := tree.Refusal("logs/a"); err == nil || err.Error() != "logs/a: this directory is closed" {
-		t.Errorf("got %v", err)
 	}
 }

@@ -46,7 +46,7 @@ type File struct {
 // Files returns the files that a model may know of, sorted by the bytes of the
 // path: the files that the Lister names, or all files if there is no Lister or
 // no repository. It leaves out files that git ignores, git's own files at any
-// depth, .hone at the root, the closed directory of the options, hone's temporary
+// depth, .hone at the root, closed paths, hone's temporary
 // files and empty configurations, and listed paths that do not exist or are
 // behind a symlink. A directory that may not be read is an entry of kind Other
 // with a note, not an error.

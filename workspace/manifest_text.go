@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,14 +84,16 @@ func decodeAfter(text []byte, earlier Manifest, earlierText []byte) (m Manifest,
 	if n := bytes.Count(lines, []byte("\n")); n > 0 {
 		m = make(Manifest, 0, n)
 	}
-	var d decoder
+	var again []byte
 	last := ""
 	for line := range bytes.Lines(lines) {
 		var e Entry
 		if len(earlier) > 0 && bytes.HasPrefix(known, line) && line[len(line)-1] == '\n' {
 			e = earlier[0]
-		} else if e, err = d.entry(string(line)); err != nil {
-			return nil, fmt.Errorf("decode manifest: line %d: %w", len(m)+2, err)
+		} else if e = decodeEntry(string(line)); !e.isValid() {
+			return nil, fmt.Errorf("decode manifest: line %d: %q is not an entry", len(m)+2, bytes.TrimSpace(line))
+		} else if again = appendEntry(again[:0], e); !bytes.Equal(again, line) {
+			return nil, fmt.Errorf("decode manifest: line %d: %q is not in canonical form", len(m)+2, bytes.TrimSpace(line))
 		}
 		if e.Path <= last {
 			return nil, fmt.Errorf("decode manifest: line %d: %q is out of order", len(m)+2, e.Path)
@@ -103,101 +107,28 @@ func decodeAfter(text []byte, earlier Manifest, earlierText []byte) (m Manifest,
 	return m, nil
 }
 
-type decoder struct {
-	rewritten []byte // the last line, encoded again
+// decodeEntry returns anything for a line that is not an entry in canonical form. The entry
+// shares the line's memory.
+func decodeEntry(line string) (e Entry) {
+	var fields [7]string
+	for i := range fields {
+		fields[i], line, _ = strings.Cut(line, " ")
+	}
+	mode, _ := strconv.ParseUint(fields[1], 8, 32)
+	e = Entry{Kind: Kind(fields[0]), Mode: fs.FileMode(mode), Digest: strings.TrimPrefix(fields[3], "-")}
+	e.Size, _ = strconv.ParseInt(fields[2], 10, 64)
+	e.stamp.modified, _ = strconv.ParseInt(fields[4], 10, 64)
+	e.stamp.changed, _ = strconv.ParseInt(fields[5], 10, 64)
+	e.stamp.inode, _ = strconv.ParseUint(fields[6], 10, 64)
+	for _, text := range []*string{&e.Path, &e.Target, &e.Note} {
+		quoted, _ := strconv.QuotedPrefix(line)
+		*text, _ = strconv.Unquote(quoted)
+		line = strings.TrimPrefix(line[len(quoted):], " ")
+	}
+	return e
 }
 
-// The returned entry shares the line's memory.
-func (d *decoder) entry(line string) (Entry, error) {
-	f := fields{rest: line}
-	e := Entry{
-		Kind:   Kind(f.word()),
-		Mode:   fs.FileMode(f.number(8)),
-		Size:   int64(f.number(10)),
-		Digest: f.word(),
-	}
-	if e.Digest == "-" {
-		e.Digest = ""
-	}
-	e.stamp = stamp{modified: f.signed(), changed: f.signed(), inode: f.number(10)}
-	e.Path, e.Target, e.Note = f.quoted(), f.quoted(), f.quoted()
-	if f.err != nil {
-		return Entry{}, f.err
-	}
-	if err := e.validate(); err != nil {
-		return Entry{}, err
-	}
-	if d.rewritten = appendEntry(d.rewritten[:0], e); string(d.rewritten) != line {
-		return Entry{}, fmt.Errorf("%q is not in canonical form", strings.TrimSuffix(line, "\n"))
-	}
-	return e, nil
-}
-
-func (e Entry) validate() error {
-	if e.Kind != Regular && e.Kind != Symlink && e.Kind != Other {
-		return fmt.Errorf("unknown kind %q", e.Kind)
-	}
-	if e.Path == "" || e.Size < 0 || e.Mode != e.Mode.Perm() {
-		return fmt.Errorf("the path is empty, the size negative, or the mode more than permission bits")
-	}
-	if e.Digest != "" && !isDigest(e.Digest) {
-		return fmt.Errorf("%q is not a digest", e.Digest)
-	}
-	return nil
-}
-
-func isDigest(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return len(s) == 64
-}
-
-// fields splits a line. After an error it returns zero values.
-type fields struct {
-	rest string
-	err  error
-}
-
-func (f *fields) word() string {
-	word, rest, found := strings.Cut(f.rest, " ")
-	if !found && f.err == nil {
-		f.err = fmt.Errorf("a field is missing")
-	}
-	f.rest = rest
-	return word
-}
-
-func (f *fields) number(base int) uint64 {
-	n, err := strconv.ParseUint(f.word(), base, 64)
-	if err != nil && f.err == nil {
-		f.err = err
-	}
-	return n
-}
-
-func (f *fields) signed() int64 {
-	n, err := strconv.ParseInt(f.word(), 10, 64)
-	if err != nil && f.err == nil {
-		f.err = err
-	}
-	return n
-}
-
-func (f *fields) quoted() string {
-	if text, rest, found := strings.Cut(strings.TrimPrefix(f.rest, `"`), `"`); found && f.rest[0] == '"' && plain(text) {
-		f.rest = strings.TrimPrefix(rest, " ")
-		return text
-	}
-	quoted, err := strconv.QuotedPrefix(f.rest)
-	if err == nil {
-		f.rest = strings.TrimPrefix(f.rest[len(quoted):], " ")
-		quoted, err = strconv.Unquote(quoted)
-	}
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("a quoted field is missing: %w", err)
-	}
-	return quoted
+func (e Entry) isValid() bool {
+	isDigest := e.Digest == "" || len(e.Digest) == 2*sha256.Size && strings.Trim(e.Digest, "0123456789abcdef") == ""
+	return slices.Contains([]Kind{Regular, Symlink, Other}, e.Kind) && e.Path != "" && e.Size >= 0 && e.Mode == e.Mode.Perm() && isDigest
 }

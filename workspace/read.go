@@ -1,9 +1,9 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -36,8 +36,8 @@ func Digest(content []byte) string {
 
 // Read returns the contents of a regular file and its image. It never follows a
 // symlink and never blocks on a FIFO. The error is a [*RefusedError] for paths
-// that must not be read (see Clean; also .hone at the root, the closed directory
-// of the options, symlinks, directories and devices), a [*TooLargeError] for a file above the limit of
+// that must not be read (see Clean; also .hone at the root, closed
+// paths, symlinks, directories and devices), a [*TooLargeError] for a file above the limit of
 // the options, and wraps fs.ErrNotExist if the file does not exist.
 func (t *Tree) Read(path string) ([]byte, Image, error) {
 	cleaned, err := treepath.Clean(path)
@@ -76,14 +76,18 @@ func (t *Tree) CheckNew(name string) error {
 	return treepath.CheckNew(name, t.root.FS())
 }
 
-// Holds reports whether a file has the contents of an image. It does not if it cannot be
-// read; see [Tree.Fault].
+// Holds reports whether a file has the contents of an image; no file is also a directory. It
+// does not if it cannot be read; see [Tree.Fault].
 func (t *Tree) Holds(path string, image Image) bool {
-	_, now, err := t.Read(path)
-	if err != nil {
-		return !image.Exists() && (errors.Is(err, fs.ErrNotExist) || t.inPlaceOf(path))
+	if image.Exists() {
+		_, now, err := t.Read(path)
+		return err == nil && now.Digest == image.Digest
 	}
-	return now.Digest == image.Digest
+	c := nofollow.Cursor{Root: t.root}
+	defer c.Close()
+	info, err := c.Lstat(path)
+	t.note(err)
+	return nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir()
 }
 
 // Fault returns the first error of a Read that may pass (ruling G22); nil if there was none.
@@ -111,10 +115,11 @@ func (t *Tree) readFile(f io.Reader, path string, size int64, mode fs.FileMode) 
 	if size > t.maxFile {
 		return nil, Image{}, &TooLargeError{Path: path, Size: size, Max: t.maxFile}
 	}
-	content, err := appendAll(make([]byte, 0, size+1), io.LimitReader(f, t.maxFile+1))
-	if err != nil {
+	buffer := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if _, err := buffer.ReadFrom(io.LimitReader(f, t.maxFile+1)); err != nil {
 		return nil, Image{}, nofollow.ReadError(path, err)
 	}
+	content := buffer.Bytes()
 	if int64(len(content)) > t.maxFile {
 		return nil, Image{}, &TooLargeError{Path: path, Size: int64(len(content)), Max: t.maxFile}
 	}
@@ -123,20 +128,4 @@ func (t *Tree) readFile(f io.Reader, path string, size int64, mode fs.FileMode) 
 
 func imageOf(content []byte, mode fs.FileMode) Image {
 	return Image{Digest: Digest(content), Size: int64(len(content)), Mode: uint32(mode.Perm())}
-}
-
-func appendAll(content []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(content) == cap(content) {
-			content = append(content, 0)[:len(content)]
-		}
-		n, err := r.Read(content[len(content):cap(content)])
-		content = content[:len(content)+n]
-		if err == io.EOF {
-			return content, nil
-		}
-		if err != nil {
-			return content, err
-		}
-	}
 }

@@ -27,8 +27,8 @@ import (
 //   - a path that is not UTF-8, because a record could not store it
 //   - hone's own files and configuration
 //   - a path in a directory that git takes for a repository, or would with this change
-//   - the closed directory of the tree's options
-//   - a path that the change names twice, or that is below another path of the
+//   - closed paths (Tree.Shut)
+//   - a path that the change names twice, or that is below or above another path of the
 //     change, ignoring case
 //   - a path through a symlink, or below a file or in the place of a directory, unless the
 //     change deletes the file, or all that is in the directory
@@ -45,6 +45,21 @@ import (
 // inspected for a reason that may pass (ruling G22).
 func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	r := &review{tree: t, rules: rules, cur: nofollow.Cursor{Root: t.root}, files: map[string]named{}, dirs: map[string]named{}, rooms: map[int][]string{}}
+	for i, e := range ch.Edits {
+		path, err := treepath.Clean(e.Path)
+		if err != nil {
+			continue
+		}
+		folded := treepath.Fold(path)
+		if _, twice := r.files[folded]; !twice {
+			r.files[folded] = named{path, e.Delete, i}
+		}
+		for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
+			if other, ok := r.dirs[dir]; !ok || other.deleted {
+				r.dirs[dir] = named{path, e.Delete, i} // a directory in which something is written stays one
+			}
+		}
+	}
 	for _, list := range []struct {
 		name  string
 		from  []string
@@ -63,7 +78,6 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 		*list.ready = ps
 	}
 	defer r.cur.Close()
-	r.note(ch)
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
 		verdicts[i] = r.edit(i, e)
@@ -81,9 +95,11 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// named is a path that the change names.
 type named struct {
 	path    string
 	deleted bool
+	edit    int // the first with the path
 }
 
 type review struct {
@@ -94,10 +110,8 @@ type review struct {
 	notSent   treepath.Patterns
 	approve   treepath.Patterns
 	scope     treepath.Patterns
-	written   map[string]bool  // folded paths that the change would create: files, and false for directories
-	deleted   map[string]bool  // paths that the change deletes
-	files     map[string]named // paths of the change so far, by folded path
-	dirs      map[string]named // the same, by folded parent directory
+	files     map[string]named // by folded path, as some file systems ignore case
+	dirs      map[string]named // by folded directory, what the change names below it
 	rooms     map[int][]string // the deleted paths that make room for an edit, by its index
 	err       error            // that may pass, the first
 }
@@ -107,7 +121,7 @@ func (r *review) edit(i int, e Edit) Verdict {
 	if err != nil {
 		return deny(e.Path, r.reason(e.Path, err))
 	}
-	if reason := r.duplicateReason(cleaned, e.Delete); reason != "" {
+	if reason := r.duplicateReason(i, cleaned, e.Delete); reason != "" {
 		return deny(cleaned, reason)
 	}
 	if reason := r.pathDenial(cleaned); reason != "" {
@@ -118,7 +132,7 @@ func (r *review) edit(i int, e Edit) Verdict {
 	}
 	old, before, err := r.currentFile(cleaned)
 	if err != nil && !e.Delete && !transient.Is(err) {
-		if paths, ok := r.tree.roomFor(cleaned, r.deleted); ok && len(paths) > 0 {
+		if paths := r.roomFor(cleaned); len(paths) > 0 {
 			r.rooms[i], err = paths, nil
 		}
 	}
@@ -134,14 +148,34 @@ func (r *review) edit(i int, e Edit) Verdict {
 		v.Ruling, v.Reason = Deny, reason
 	case e.Delete && !before.Exists():
 		v.Ruling, v.Reason = Drop, "there is no such file to delete"
-	case e.Delete && r.cur.IsMount(cleaned):
-		v.Ruling, v.Reason = Deny, "it is mounted from outside, so it can be changed but not deleted"
 	case !e.Delete && before.Exists() && bytes.Equal(old, e.Content):
 		v.Ruling, v.Reason = Drop, "the file already has these contents"
 	default:
 		r.ask(&v)
 	}
 	return v
+}
+
+// roomFor returns the deleted paths that make room for a new file: the file in the place of one of
+// its directories, or all files of the directory in its place; nil if they do not make room.
+func (r *review) roomFor(path string) (paths []string) {
+	for dir := treepath.Parent(path); dir != ""; dir = treepath.Parent(dir) {
+		if r.deletes(dir) {
+			return []string{dir}
+		}
+	}
+	err := r.cur.Walk(path, func(p string, info nofollow.Info, err error) error {
+		if err == nil && !info.Mode.IsDir() {
+			if paths = append(paths, p); !r.deletes(p) {
+				err = fs.ErrExist
+			}
+		}
+		return err
+	})
+	if r.tree.note(err); err != nil {
+		return nil
+	}
+	return paths
 }
 
 // ask decides on an edit that nothing denies: whether the file must be read first, or a
@@ -194,14 +228,12 @@ func (r *review) reason(path string, err error) string {
 	return "the file cannot be read: " + reason
 }
 
-// Case is ignored, as some file systems do.
-func (r *review) duplicateReason(path string, deleted bool) string {
+func (r *review) duplicateReason(edit int, path string, deleted bool) string {
 	folded := treepath.Fold(path)
-	if other, ok := r.files[folded]; ok {
-		if path != other.path {
-			return "the change names this path twice, also as " + treepath.Display(other.path)
-		}
+	if other := r.files[folded]; other.edit != edit && other.path == path {
 		return "the change names this path twice"
+	} else if other.edit != edit {
+		return "the change names this path twice, also as " + treepath.Display(other.path)
 	}
 	if other, ok := r.dirs[folded]; ok && other.deleted == deleted {
 		return fmt.Sprintf("the same change also names %s, which is below it", treepath.Display(other.path))
@@ -211,13 +243,12 @@ func (r *review) duplicateReason(path string, deleted bool) string {
 			return fmt.Sprintf("it is below %s, which the same change also names", treepath.Display(other.path))
 		}
 	}
-	r.files[folded] = named{path, deleted}
-	for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
-		if other, ok := r.dirs[dir]; !ok || other.deleted {
-			r.dirs[dir] = named{path, deleted} // a directory that is written stays one
-		}
-	}
 	return ""
+}
+
+func (r *review) deletes(path string) bool {
+	file := r.files[treepath.Fold(path)]
+	return file.deleted && file.path == path
 }
 
 func (r *review) pathDenial(path string) string {
@@ -245,26 +276,6 @@ func (r *review) pathDenial(path string) string {
 	return ""
 }
 
-func (r *review) note(ch Change) {
-	r.written, r.deleted = map[string]bool{}, map[string]bool{}
-	for _, e := range ch.Edits {
-		path, err := treepath.Clean(e.Path)
-		if err == nil && e.Delete {
-			r.deleted[path] = true
-		}
-		if err != nil || e.Delete {
-			continue
-		}
-		folded := treepath.Fold(path)
-		r.written[folded] = true
-		for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
-			if !r.written[dir] {
-				r.written[dir] = false
-			}
-		}
-	}
-}
-
 // repositoryDenial denies a path in a directory that git takes for a repository, or that
 // the change would make one: git would obey the settings and hooks there (ruling G5). It
 // returns an empty string for other paths.
@@ -285,7 +296,11 @@ func (r *review) repositoryDenial(path string) string {
 // has reports whether there is something at a path, or would be with the change; with
 // isFile, something that is not a directory.
 func (r *review) has(path string, isFile bool) bool {
-	if file, ok := r.written[treepath.Fold(path)]; ok && (file || !isFile) {
+	folded := treepath.Fold(path)
+	if file, ok := r.files[folded]; ok && !file.deleted {
+		return true
+	}
+	if dir, ok := r.dirs[folded]; ok && !dir.deleted && !isFile {
 		return true
 	}
 	info, err := r.cur.Lstat(path)

@@ -157,7 +157,7 @@ func TestReviewAsksAboutTools(t *testing.T) {
 
 func TestReviewReadFirst(t *testing.T) {
 	tree := newTree(t, map[string]string{"seen": "1", "unseen": "1", "fixed": "1", "stale": "1"}, Options{})
-	verdicts, err := tree.Review(Change{Edits: []Edit{write("seen", "2"), write("unseen", "2"), write("fixed", "2"), write("new", "2"), write("unseen/x", "2"), write("stale", "2")}},
+	verdicts, err := tree.Review(Change{Edits: []Edit{write("seen", "2"), write("unseen", "2"), write("fixed", "2"), write("new", "2"), write("fixed/x", "2"), write("stale", "2")}},
 		Rules{ReadFirst: true, Immutable: []string{"fixed"}, Approve: []string{"*"}, Seen: func(path string) (string, bool) {
 			return map[bool]string{true: Digest([]byte("1"))}[path == "seen"], path != "unseen"
 		}})

@@ -54,9 +54,6 @@ type Options struct {
 	// MaxFile is the size in bytes of the largest file that may be read or
 	// written, and that manifests read; 0 means DefaultMaxFile. See ReadUpTo.
 	MaxFile int64
-	// Closed is the name of a directory at the top of the tree, such as "logs", to close
-	// with [Tree.Shut]; Why is what the model is told. Empty closes nothing.
-	Closed, Why string
 	// Scratch means that no change has to survive a crash, because the tree can
 	// be made again: changes are not synced to the disk.
 	Scratch bool
@@ -104,9 +101,6 @@ func Open(dir string, o Options) (*Tree, error) {
 	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), maxHash: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch, passing: new(atomic.Pointer[error])}
 	if o.Whole != nil {
 		t.passing = o.Whole.passing
-	}
-	if o.Closed != "" {
-		t.Shut(cmp.Or(o.Why, "this directory is closed"), o.Closed)
 	}
 	return t, nil
 }

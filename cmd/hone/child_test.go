@@ -8,7 +8,7 @@ import (
 
 	"hone/history"
 	"hone/internal/child"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // childHone is a program that runs a hone with these arguments as its child in the
@@ -33,7 +33,7 @@ func playParent(ctx context.Context, args []string) int {
 		fmt.Println(err)
 		return 1
 	}
-	keeper := sandbox.NewKeeper(dir)
+	keeper := wall.NewKeeper(dir)
 	defer keeper.Close()
 	c := child.Command{Program: program, Dir: dir, Args: args, Env: os.Environ(), Keeper: keeper,
 		Event: func(e history.Event) {

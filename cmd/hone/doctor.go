@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -65,27 +64,40 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if a.terminal {
 		o.Progress = a.err
 	}
-	a.printDiagnosis(diagnosis{What: "hone", Found: version()})
 	var bad []diagnosis
-	for d := range diagnose(ctx, o) {
-		if d.Bad {
-			bad = append(bad, d)
+	say := func(found ...diagnosis) {
+		for _, d := range found {
+			mark := "✓"
+			switch {
+			case d.Bad:
+				mark, bad = "✗", append(bad, d)
+			case d.absent:
+				mark = "-"
+			}
+			a.printLine(fmt.Sprintf("%s %-12s %s", mark, d.What, d.Found))
+			for _, line := range append(d.More, d.Hint) {
+				if line != "" {
+					a.printLine(fmt.Sprintf("  %-12s %s", "", line))
+				}
+			}
 		}
-		a.printDiagnosis(d)
 	}
+	// In the order in which a run would fail.
+	say(diagnosis{What: "hone", Found: version()})
+	say(lookAtGit(ctx, o.Dir))
+	say(lookAtRepository(ctx, o.Dir))
+	say(o.lookAtConfig())
+	say(o.lookAtCheck())
+	say(o.lookAtKeys()...)
+	say(o.lookAtAgents()...)
+	say(o.lookAtDisk())
+	say(lookAtOwner(o.Dir)...)
+	say(o.lookAtProviders(ctx)...)
+	o.lookAtWalls(ctx, say)
 	if len(bad) > 0 {
 		return failure.Of(fmt.Errorf("%s found", render.Count(len(bad), "problem")), "begin with "+bad[0].What+": "+cmp.Or(bad[0].Hint, bad[0].Found))
 	}
 	return nil
-}
-
-func (a *app) printDiagnosis(d diagnosis) {
-	a.printLine(fmt.Sprintf("%s %-12s %s", d.Mark(), d.What, d.Found))
-	for _, line := range append(d.More, d.Hint) {
-		if line != "" {
-			a.printLine(fmt.Sprintf("  %-12s %s", "", line))
-		}
-	}
 }
 
 // doctorOptions say where the doctor looks, and how closely.
@@ -99,35 +111,10 @@ type doctorOptions struct {
 	Typed   config.Values
 	Full    bool // try every wall
 	Verbose bool // list what each wall leaves open
-}
 
-// diagnose checks one thing after the other, in the order in which a run would fail, and
-// yields what it finds about each.
-func diagnose(ctx context.Context, o doctorOptions) iter.Seq[diagnosis] {
-	return func(yield func(diagnosis) bool) {
-		for _, look := range []func() []diagnosis{
-			func() []diagnosis {
-				return []diagnosis{lookAtGit(ctx, o.Dir), lookAtRepository(ctx, o.Dir), o.lookAtConfig(), o.lookAtCheck()}
-			},
-			o.lookAtKeys,
-			o.lookAtAgents,
-			func() []diagnosis {
-				return append([]diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir)...)
-			},
-			func() []diagnosis { return o.lookAtProviders(ctx) },
-		} {
-			for _, found := range look() {
-				if !yield(found) {
-					return
-				}
-			}
-		}
-		for found := range o.lookAtWalls(ctx) {
-			if !yield(found) {
-				return
-			}
-		}
-	}
+	root   string      // of the project; set by lookAtConfig
+	file   config.File // its configuration, if that is used
+	usable bool        // it is: it has no fault and is trusted, and no other hone works there
 }
 
 // diagnosis is what one look found. A look that fails says what to do.
@@ -140,17 +127,6 @@ type diagnosis struct {
 
 func problem(what, found, hint string) diagnosis {
 	return diagnosis{What: what, Found: found, Hint: hint, Bad: true}
-}
-
-// Mark is the character in front of it.
-func (d diagnosis) Mark() string {
-	switch {
-	case d.Bad:
-		return "✗"
-	case d.absent:
-		return "-"
-	}
-	return "✓"
 }
 
 func lookAtGit(ctx context.Context, dir string) diagnosis {
@@ -198,87 +174,59 @@ func lookAtOwner(dir string) []diagnosis {
 	return []diagnosis{{What: "owner", Found: fmt.Sprintf("user %d; hone is root, and its commands run as that user, to whom new files belong", owner.UID)}}
 }
 
-func (o doctorOptions) lookAtConfig() diagnosis {
+func (o *doctorOptions) lookAtConfig() diagnosis {
 	root, err := runs.FindRoot(o.Dir)
-	if err != nil {
+	if o.root = cmp.Or(root, o.Dir); err != nil {
 		return problem("config", err.Error(), "")
 	}
 	if run, _, ok := runs.Working(root); ok {
 		return diagnosis{What: "config", Found: "that of run " + run + ", which is working here"}
 	}
 	file, err := o.Load(root)
+	if err == nil {
+		_, err = config.Bork(root)
+	}
+	var needs harness.Needs
+	if err == nil {
+		needs, err = kinds.Needs(root, file)
+	}
 	if err != nil {
 		return problem("config", err.Error(), "correct the file")
 	}
-	if _, err := config.Bork(root); err != nil {
-		return problem("config", err.Error(), "correct the file")
-	}
-	untrusted, err := o.untrusted(root, file)
-	if err != nil {
-		return problem("config", err.Error(), "correct the file")
-	}
-	if len(untrusted) > 0 {
+	if untrusted := o.Host.Untrusted(needs); len(untrusted) > 0 {
 		d := diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + failure.Quoted(root)}
 		for _, s := range untrusted {
 			d.More = append(d.More, render.Line(s.InWords()))
 		}
 		return d
 	}
+	o.file, o.usable = file, true
 	if _, err := os.Lstat(filepath.Join(root, config.HonePath)); errors.Is(err, os.ErrNotExist) {
 		return diagnosis{What: "config", absent: true, Found: "there is no " + config.HonePath + ", so defaults apply"}
 	}
 	return diagnosis{What: "config", Found: "readable"}
 }
 
-func (o doctorOptions) lookAtCheck() diagnosis {
-	root, file, ok := o.trustedConfig()
-	if line := config.Check.In(file.Shared()); ok && line != "" {
+func (o *doctorOptions) lookAtCheck() diagnosis {
+	if line := config.Check.In(o.file.Shared()); o.usable && line != "" {
 		return diagnosis{What: "check", Found: render.Line(line)}
 	}
 	d := diagnosis{What: "check", absent: true, Found: "none is set, so fix needs one"}
-	if !ok {
+	if !o.usable {
 		d.Found = "not read, because the configuration is not used"
 	}
-	d.Hint = adviseCheck(root, "hone fix --check "+strconv.Quote(loop.ExampleCheck))
+	d.Hint = adviseCheck(o.root, "hone fix --check "+strconv.Quote(loop.ExampleCheck))
 	return d
 }
 
-func (o doctorOptions) untrusted(root string, file config.File) ([]config.Opening, error) {
-	n, err := kinds.Needs(root, file)
-	return o.Host.Untrusted(n), err
-}
-
-// ok is false if doctor must not use it: it is faulty, not trusted, or another hone works there.
-func (o doctorOptions) trustedConfig() (root string, file config.File, ok bool) {
-	root, err := runs.FindRoot(o.Dir)
-	if err != nil {
-		return root, file, false
-	}
-	if _, _, working := runs.Working(root); working {
-		return root, file, false
-	}
-	if file, err = o.Load(root); err != nil {
-		return root, config.File{}, false
-	}
-	untrusted, err := o.untrusted(root, file)
-	if err != nil || len(untrusted) > 0 {
-		return root, config.File{}, false
-	}
-	return root, file, true
-}
-
 // Writing where runs are written says more than a number of free bytes: quotas, read-only mounts and owners are in it too.
-func (o doctorOptions) lookAtDisk() diagnosis {
-	root, err := runs.FindRoot(o.Dir)
-	if err != nil {
-		return problem("disk", err.Error(), "")
-	}
-	at, where := runs.HomePath(root), "writable"
-	if at != filepath.Join(root, journal.HomeName) {
+func (o *doctorOptions) lookAtDisk() diagnosis {
+	at, where := runs.HomePath(o.root), "writable"
+	if at != filepath.Join(o.root, journal.HomeName) {
 		where = "runs are in " + at + ", writable"
 	}
 	if _, err := os.Stat(at); errors.Is(err, os.ErrNotExist) {
-		at = root
+		at = o.root
 	}
 	probe, err := os.CreateTemp(at, ".hone.tmp-doctor-*")
 	if err == nil {
@@ -293,7 +241,7 @@ func (o doctorOptions) lookAtDisk() diagnosis {
 		return diagnosis{What: "disk", Found: where}
 	}
 	found := fmt.Sprintf("%s, %s free", where, render.Bytes(free))
-	file, _ := o.Load(root) // a fault is that of another look
+	file, _ := o.Load(o.root) // a fault is that of another look
 	least := config.MinFree.In(file.Shared())
 	if free < least {
 		return problem("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
@@ -301,7 +249,7 @@ func (o doctorOptions) lookAtDisk() diagnosis {
 	return diagnosis{What: "disk", Found: found}
 }
 
-func (o doctorOptions) lookAtKeys() []diagnosis {
+func (o *doctorOptions) lookAtKeys() []diagnosis {
 	commands := map[string]string{} // by provider
 	if m, err := o.probedModel(); err == nil {
 		for _, one := range m.All() {
@@ -337,7 +285,7 @@ func (o doctorOptions) lookAtKeys() []diagnosis {
 }
 
 // Asking costs nothing.
-func (o doctorOptions) lookAtProviders(ctx context.Context) []diagnosis {
+func (o *doctorOptions) lookAtProviders(ctx context.Context) []diagnosis {
 	m, err := o.probedModel()
 	if errors.Is(err, errConfigUnused) {
 		return []diagnosis{{What: "provider", absent: true, Found: err.Error()}}
@@ -352,7 +300,7 @@ func (o doctorOptions) lookAtProviders(ctx context.Context) []diagnosis {
 	return looks
 }
 
-func (o doctorOptions) lookAtProvider(ctx context.Context, m loop.Model) diagnosis {
+func (o *doctorOptions) lookAtProvider(ctx context.Context, m loop.Model) diagnosis {
 	p, err := o.Host.Prober(m)
 	if err != nil {
 		return obstacle("provider", err)
@@ -378,49 +326,44 @@ func (o doctorOptions) lookAtProvider(ctx context.Context, m loop.Model) diagnos
 var errConfigUnused = errors.New("not checked, because the configuration is not used; name a model with -m")
 
 // It is that of a new run in the directory, or the one that a run there asks now.
-func (o doctorOptions) probedModel() (loop.Model, error) {
-	root, file, ok := o.trustedConfig()
-	if _, start, working := runs.Working(root); working && config.Model.Given(o.Typed)+config.BaseURL.Given(o.Typed) == "" {
+func (o *doctorOptions) probedModel() (loop.Model, error) {
+	if _, start, working := runs.Working(o.root); working && config.Model.Given(o.Typed)+config.BaseURL.Given(o.Typed) == "" {
 		if l := kinds.Recorded(start); l != nil {
 			return l.Shared().Model, nil
 		}
 	}
-	if !ok && config.Model.Given(o.Typed) == "" {
+	if !o.usable && config.Model.Given(o.Typed) == "" {
 		return loop.Model{}, errConfigUnused
 	}
-	s, err := o.Host.Resolve(loop.Kind{}, root, file.For("", o.Host.Getenv, o.Typed), file)
+	s, err := o.Host.Resolve(loop.Kind{}, o.root, o.file.For("", o.Host.Getenv, o.Typed), o.file)
 	return s.Model, err
 }
 
 // If the user wants it, it tries to cross all walls, or a certain one.
-func (o doctorOptions) lookAtWalls(ctx context.Context) iter.Seq[diagnosis] {
-	return func(yield func(diagnosis) bool) {
-		wall := sandbox.Wall(config.Wall.In(o.Typed))
-		dir, err := loop.AbsDir(o.Dir)
-		if err == nil {
-			err = harness.CheckState(dir)
+func (o *doctorOptions) lookAtWalls(ctx context.Context, say func(...diagnosis)) {
+	wall := sandbox.Wall(config.Wall.In(o.Typed))
+	dir, err := loop.AbsDir(o.Dir)
+	if err == nil {
+		err = harness.CheckState(dir)
+	}
+	switch {
+	case err != nil:
+		say(obstacle("state", err))
+	case wall == sandbox.NoWall:
+	case !o.Host.HasWalls():
+		say(diagnosis{What: "walls", absent: true, Found: harness.NoWallsHere})
+	case wall != sandbox.Auto:
+		say(o.lookAtWall(ctx, wall))
+	case o.Full:
+		for _, wall := range o.Host.WallKinds() {
+			say(o.lookAtWall(ctx, wall))
 		}
-		switch {
-		case err != nil:
-			yield(obstacle("state", err))
-		case wall == sandbox.NoWall:
-		case !o.Host.HasWalls():
-			yield(diagnosis{What: "walls", absent: true, Found: harness.NoWallsHere})
-		case wall != sandbox.Auto:
-			yield(o.lookAtWall(ctx, wall))
-		case o.Full:
-			for _, wall := range o.Host.WallKinds() {
-				if !yield(o.lookAtWall(ctx, wall)) {
-					return
-				}
-			}
-		default:
-			yield(o.lookAtAuto(ctx))
-		}
+	default:
+		say(o.lookAtAuto(ctx))
 	}
 }
 
-func (o doctorOptions) lookAtAuto(ctx context.Context) diagnosis {
+func (o *doctorOptions) lookAtAuto(ctx context.Context) diagnosis {
 	dir, err := os.MkdirTemp("", "hone-doctor-")
 	if err != nil {
 		return problem("walls", err.Error(), "make the directory for temporary files writable")
@@ -441,7 +384,7 @@ func (o doctorOptions) lookAtAuto(ctx context.Context) diagnosis {
 	return diagnosis{What: "walls", Found: w.Grade().String() + "; hone doctor --full tries to cross all walls"}
 }
 
-func (o doctorOptions) lookAtWall(ctx context.Context, wall sandbox.Wall) diagnosis {
+func (o *doctorOptions) lookAtWall(ctx context.Context, wall sandbox.Wall) diagnosis {
 	if o.Progress != nil {
 		fmt.Fprintf(o.Progress, "  %-12s trying to cross it…", wall)
 		defer fmt.Fprint(o.Progress, "\r\x1b[K")
@@ -480,16 +423,16 @@ func obstacle(what string, err error) diagnosis {
 }
 
 // A faulty or untrusted configuration is reported by another check.
-func (o doctorOptions) lookAtAgents() []diagnosis {
-	_, file, _ := o.trustedConfig()
+func (o *doctorOptions) lookAtAgents() []diagnosis {
 	var looks []diagnosis
-	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
-		looks = append(looks, o.lookAtAgent(loop.Model{Name: "command/" + name, Agent: &loop.Agent{Name: name, Agent: file.Commands[name], Asked: file.Commands[name].Model}}))
+	for _, name := range slices.Sorted(maps.Keys(o.file.Commands)) {
+		c := o.file.Commands[name]
+		looks = append(looks, o.lookAtAgent(loop.Model{Name: "command/" + name, Agent: &loop.Agent{Name: name, Agent: c, Asked: c.Model}}))
 	}
 	return looks
 }
 
-func (o doctorOptions) lookAtAgent(m loop.Model) diagnosis {
+func (o *doctorOptions) lookAtAgent(m loop.Model) diagnosis {
 	program := m.Agent.Argv[0]
 	at, err := exec.LookPath(program)
 	if err != nil {

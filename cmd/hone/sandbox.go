@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -70,7 +68,7 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	defer w.Close()
 	if !f.quiet {
-		a.sayWalls(w.Grade(), []string{w.SecretsNote(), w.HomeNote()})
+		a.sayWalls(w.Grade(), w.Notes())
 	}
 	if f.verbose && !f.quiet {
 		for _, p := range w.Secrets() {
@@ -83,27 +81,24 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 			a.sayPlain("open: %s", o)
 		}
 	}
-	for _, note := range w.RecoveredNotes() {
-		a.sayPlain("%s", note)
-	}
 	out, errs := shownOn(a.out, w.Guard), shownOn(a.err, w.Guard)
-	r, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, MaxOutput: 1, LiveOut: out, LiveErr: errs})
-	out.Flush()
-	errs.Flush()
-	if err := a.sandboxEnd(ctx, r, err); err != nil {
-		return err
-	}
-	if a.exit == 0 || f.quiet {
+	var notes []hone.Notice
+	w.Advise = func(n hone.Notice) error {
+		notes = append(notes, n)
 		return nil
 	}
-	output := out.text() + "\n" + errs.text()
-	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
-		a.say("hint", failure.NoticeText(harness.WantsNet()))
+	r, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, LiveOut: out, LiveErr: errs})
+	out.Flush()
+	errs.Flush()
+	for _, n := range notes {
+		switch text := failure.NoticeText(n); {
+		case !n.Denied:
+			a.sayPlain("%s", text)
+		case !f.quiet && err == nil:
+			a.say("hint", text)
+		}
 	}
-	for _, text := range slices.Sorted(maps.Values(w.DeniedNotes(dir, output))) {
-		a.say("hint", text)
-	}
-	return nil
+	return a.sandboxEnd(ctx, r, err)
 }
 
 func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w *harness.Walls, err error) {
@@ -172,12 +167,6 @@ func (a *app) sayPlain(format string, args ...any) {
 }
 
 func (a *app) sandboxEnd(ctx context.Context, r sandbox.Result, err error) error {
-	for _, p := range r.Restored {
-		a.sayPlain("%s", p.Note())
-	}
-	for _, p := range r.Repositories {
-		a.sayPlain("%s", p.Note())
-	}
 	var start *sandbox.StartError
 	switch {
 	case ctx.Err() != nil:
@@ -192,9 +181,10 @@ func (a *app) sandboxEnd(ctx context.Context, r sandbox.Result, err error) error
 	case err != nil:
 		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
-		return &failure.Error{Kind: hone.KindBudget, Why: "the command exceeded its limit of " + r.OverLimit, Hint: "raise memory or processes in [sandbox] of " + config.HonePath}
+		a.exit = failure.ExitStatus(hone.KindBudget)
+	default:
+		a.exit = shellStatus(r)
 	}
-	a.exit = shellStatus(r)
 	return nil
 }
 
@@ -219,24 +209,14 @@ func shellStatus(r sandbox.Result) int {
 }
 
 // shown is a stream of a command's output that is printed as it comes, without
-// keys and secret values (rulings G6 and G8), and whose end is kept.
-type shown struct {
-	*secret.Gate
-	end []byte
-}
-
-// mostShown is how much of the end of a stream is kept, in bytes.
-const mostShown = 64 << 10
+// keys and secret values (rulings G6 and G8).
+type shown struct{ *secret.Gate }
 
 func shownOn(to io.Writer, guard *secret.Guard) *shown {
-	return &shown{Gate: secret.NewGate(guard, func(text string) { _, _ = io.WriteString(to, text) })}
+	return &shown{secret.NewGate(guard, func(text string) { _, _ = io.WriteString(to, text) })}
 }
 
 func (s *shown) Write(b []byte) (int, error) {
-	s.end = append(s.end, b...)
-	s.end = append(s.end[:0], s.end[max(0, len(s.end)-mostShown):]...)
 	s.Pass(string(b))
 	return len(b), nil
 }
-
-func (s *shown) text() string { return string(s.end) }

@@ -23,7 +23,7 @@ import (
 	"hone/internal/transient"
 	"hone/journal"
 	"hone/loop"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/workspace"
 )
 
@@ -35,7 +35,7 @@ type Workspace struct {
 	Home *journal.Home
 	Tree *workspace.Tree // the files that git lists
 	// Keeper ends commands that run without walls when this process ends.
-	Keeper *sandbox.Keeper
+	Keeper *wall.Keeper
 	// Notes are for the user: which last run was left as it is because it is not
 	// the user's.
 	Notes []hone.Notice
@@ -90,7 +90,7 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 // The earlier process has ended, because this one has the lock. All processes are searched only if it died: one that unlocks
 // its workspace has ended its commands.
 func (w *Workspace) endEarlier() {
-	w.Keeper = sandbox.NewKeeper(w.Dir)
+	w.Keeper = wall.NewKeeper(w.Dir)
 	if !w.orphaned {
 		return
 	}

@@ -56,7 +56,7 @@ type Command struct {
 	Stdin io.Reader
 	// Keeper ends the child if this process is killed; nil means that the child may
 	// outlive it where the kernel does not end it.
-	Keeper *sandbox.Keeper
+	Keeper *wall.Keeper
 	// Event is called for each event as the child records it, by one goroutine at a time;
 	// nil does nothing. The child waits for it.
 	Event func(history.Event)

@@ -28,18 +28,14 @@ func (r *Repo) Blobs(ctx context.Context, commit string) (map[string]string, err
 	if commit == "" || strings.Trim(commit, "0123456789abcdef") != "" {
 		return nil, fmt.Errorf("%q is not the id of a commit", commit)
 	}
-	out, err := r.run(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", commit}})
-	if err != nil {
-		return nil, err
-	}
+	records, err := r.commitRecords(ctx, commit)
 	blobs := map[string]string{}
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		about, path, ok := strings.Cut(line, "\t")
-		if fields := strings.Fields(about); ok && len(fields) == 3 && strings.HasPrefix(fields[0], "100") {
-			blobs[path] = fields[2]
+	for _, of := range records {
+		if strings.HasPrefix(of.line, "100") {
+			blobs[of.path] = of.id()
 		}
 	}
-	return blobs, nil
+	return blobs, err
 }
 
 // IsBlob reports whether an id of [Repo.Blobs] is that of the contents, unfiltered.
@@ -107,8 +103,7 @@ func (r *Repo) Compare(ctx context.Context, commit, dir, below string) (c Compar
 	}
 	blobs := map[string]string{}
 	for _, of := range records {
-		about, _, _ := strings.Cut(of.line, "\t")
-		if blobs[of.path] = about[strings.LastIndexByte(about, ' ')+1:]; of.module {
+		if blobs[of.path] = of.id(); of.module {
 			c.Submodules = append(c.Submodules, of.path)
 		}
 	}

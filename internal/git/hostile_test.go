@@ -149,9 +149,6 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if _, err := r.IgnoredPaths(ctx, ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.IgnoredFiles(ctx, "."); err != nil {
-		t.Error(err)
-	}
 	if list, err := r.Commits(ctx, Refs{}, time.Time{}, time.Now()); err != nil || len(list) != 2 {
 		t.Errorf("Commits() = %v, %v", list, err)
 	}

@@ -109,6 +109,12 @@ type record struct {
 	module     bool // it is a submodule
 }
 
+// The line is "MODE TYPE ID\tPATH".
+func (of record) id() string {
+	about, _, _ := strings.Cut(of.line, "\t")
+	return about[strings.LastIndexByte(about, ' ')+1:]
+}
+
 func (r *Repo) commitRecords(ctx context.Context, commit string) ([]record, error) {
 	if commit == "" {
 		return nil, nil

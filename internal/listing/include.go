@@ -2,84 +2,58 @@ package listing
 
 import (
 	"context"
-	"os"
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"hone/internal/git"
+	"hone/internal/transient"
 	"hone/workspace/treepath"
 )
 
-// inclusion selects the ignored files that [undo] include adds to a workspace.
-// Its globs follow the syntax of the rules, and are relative to the workspace's
-// root even in nested repositories.
-type inclusion struct {
-	root  string
-	tree  string // see [Of]
-	globs []string
+// matching returns the files and links below root that match a glob, whether or not git
+// ignores them. The syntax of the globs is that of the rules. It enters only directories in
+// which something may match.
+func matching(ctx context.Context, root string, globs []string) ([]string, error) {
+	if len(globs) == 0 {
+		return nil, nil
+	}
+	patterns := treepath.CompileValid(globs, true)
+	var found []string
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil || transient.Is(err) {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		rel, relErr := filepath.Rel(root, file)
+		at := filepath.ToSlash(rel)
+		switch {
+		case err != nil || relErr != nil || at == ".":
+			return relErr
+		case d.IsDir():
+			if treepath.Hidden(at) || !slices.ContainsFunc(globs, func(glob string) bool { return mayMatchIn(glob, at) }) {
+				return fs.SkipDir
+			}
+		case patterns.Match(at):
+			found = append(found, at)
+		}
+		return nil
+	})
+	return found, err
 }
 
-// listIgnored returns the included ignored files of a repository, relative to
-// the workspace's path at. The workspace starts at the directory below of that
-// repository; "." is its top.
-func (i inclusion) listIgnored(ctx context.Context, repo *git.Repo, below, at string) ([]string, error) {
-	var ask []string
-	for _, p := range i.queryPaths(at) {
-		ask = append(ask, path.Join(below, p))
+// mayMatchIn reports whether a glob may match something in a directory.
+func mayMatchIn(glob, dir string) bool {
+	const meta = `*?[{\`
+	below := !strings.ContainsAny(glob, meta) || strings.HasSuffix(glob, "/")
+	glob = path.Clean(glob)
+	if glob == "." || strings.Contains(glob, "**") || strings.Contains(glob, "{") {
+		return true
 	}
-	ignored, err := repo.IgnoredFiles(ctx, ask...)
-	if err != nil {
-		return nil, err
-	}
-	var kept []string
-	for _, p := range ignored {
-		p, ok := trimDir(p, below)
-		switch {
-		case !ok:
-		case strings.HasSuffix(p, "/"):
-			inner, err := i.listIgnoredRepo(ctx, path.Join(at, p))
-			if err != nil {
-				return nil, err
-			}
-			for _, file := range inner {
-				kept = append(kept, p+file)
-			}
-		case treepath.Match(i.globs, path.Join(at, p)):
-			kept = append(kept, p)
-		}
-	}
-	return kept, nil
-}
-
-// All files of a repository in an ignored directory are ignored.
-func (i inclusion) listIgnoredRepo(ctx context.Context, at string) ([]string, error) {
-	repo, err := Repository(filepath.Join(i.root, filepath.FromSlash(at)), i.tree)
-	if err != nil || repo == nil || len(i.queryPaths(at)) == 0 {
-		return nil, err
-	}
-	entries, err := repo.List(ctx, ".")
-	if err != nil {
-		return nil, err
-	}
-	var kept []string
-	for _, e := range entries {
-		switch {
-		case e.Nested:
-			inner, err := i.listIgnoredRepo(ctx, path.Join(at, e.Path))
-			if err != nil {
-				return nil, err
-			}
-			for _, file := range inner {
-				kept = append(kept, e.Path+"/"+file)
-			}
-		case treepath.Match(i.globs, path.Join(at, e.Path)):
-			kept = append(kept, e.Path)
-		}
-	}
-	ignored, err := i.listIgnored(ctx, repo, ".", at)
-	return append(kept, ignored...), err
+	wanted, names := strings.Split(glob, "/"), strings.Split(dir, "/")
+	n := min(len(wanted), len(names))
+	return (below || n < len(wanted)) && treepath.Match([]string{strings.Join(wanted[:n], "/")}, strings.Join(names[:n], "/"))
 }
 
 // "." is the top.
@@ -88,71 +62,4 @@ func trimDir(p, dir string) (string, bool) {
 		return p, true
 	}
 	return strings.CutPrefix(p, dir+"/")
-}
-
-// git is asked about these paths, so that it does not search other directories.
-func (i inclusion) queryPaths(at string) []string {
-	var paths []string
-	for _, g := range i.globs {
-		if rest, ok := globBelow(g, at); ok && filepath.IsLocal(filepath.FromSlash(rest)) {
-			paths = append(paths, literalPrefixes(filepath.Join(i.root, filepath.FromSlash(at)), rest)...)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
-
-const globChars = `*?[{\`
-
-// A deep component can match several components of a path.
-func isDeep(component string) bool {
-	return strings.Contains(component, "**") || strings.Contains(component, "{")
-}
-
-// rest is "." for everything below dir. ok is false if the glob matches nothing there.
-func globBelow(glob, dir string) (rest string, ok bool) {
-	all := !strings.ContainsAny(glob, globChars) || strings.HasSuffix(glob, "/")
-	rest = path.Clean(glob)
-	for dir != "" {
-		name, inner, _ := strings.Cut(dir, "/")
-		component, tail, more := strings.Cut(rest, "/")
-		switch {
-		case rest == "." || isDeep(component):
-			return ".", true
-		case !treepath.Match([]string{component}, name):
-			return "", false
-		case !more:
-			return ".", all
-		}
-		dir, rest = inner, tail
-	}
-	return rest, true
-}
-
-// literalPrefixes returns paths such that a glob matches only these and paths
-// below them. It follows the glob as far as it is literal, and expands the next
-// component if that matches few names.
-func literalPrefixes(dir, glob string) []string {
-	components := strings.Split(glob, "/")
-	n := slices.IndexFunc(components, func(c string) bool { return strings.ContainsAny(c, globChars) })
-	if n < 0 {
-		return []string{glob}
-	}
-	base := path.Join(append([]string{"."}, components[:n]...)...)
-	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(base)))
-	if isDeep(components[n]) || err != nil || !info.IsDir() {
-		return []string{base}
-	}
-	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(base)))
-	var paths []string
-	for _, e := range entries {
-		if treepath.Match(components[n:n+1], e.Name()) {
-			paths = append(paths, path.Join(base, e.Name()))
-		}
-	}
-	const few = 64 // the length of a command line is limited
-	if err != nil || len(paths) > few {
-		return []string{base}
-	}
-	return paths
 }

@@ -55,39 +55,50 @@ func Of(root, tree string, include ...string) (workspace.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
-	also := inclusion{root: root, tree: tree, globs: include}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
-		if dir == root && below != "." {
-			own, err := Repository(root, tree) // a role's directory may become one after the tree was opened
-			switch {
-			case err != nil:
-				return workspace.Listing{}, err
-			case own != nil:
-				return listRepository(ctx, own, ".", also, "")
-			}
-		}
 		if dir == root {
-			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
+			l, err := listTop(ctx, outer, filepath.ToSlash(below), root, tree)
+			if err != nil {
+				return l, err
+			}
+			listed := map[string]bool{}
+			also, err := matching(ctx, root, include)
+			if len(also) > 0 {
+				for _, p := range l.Paths {
+					listed[p] = true
+				}
+			}
+			for _, p := range also {
+				if !listed[p] { // what a nested repository lists comes before what is in it
+					l.Paths = append(l.Paths, p)
+					l.Untracked[p], l.Ignored[p] = true, true
+				}
+			}
+			return l, err
 		}
 		inner, err := Repository(dir, tree)
 		if err != nil || inner == nil {
 			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
 		}
-		at, err := filepath.Rel(root, dir)
-		if err != nil {
-			return workspace.Listing{}, err
-		}
-		return listRepository(ctx, inner, ".", also, filepath.ToSlash(at))
+		return listRepository(ctx, inner, ".")
 	}, nil
 }
 
-// at is the path of the directory below in the workspace; "" is the root.
-func listRepository(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
-	entries, err := repo.List(ctx, below)
-	if err != nil {
-		return workspace.Listing{}, err
+func listTop(ctx context.Context, outer *git.Repo, below, root, tree string) (workspace.Listing, error) {
+	if below != "." {
+		own, err := Repository(root, tree) // a role's directory may become one after the tree was opened
+		if err != nil {
+			return workspace.Listing{}, err
+		}
+		if own != nil {
+			return listRepository(ctx, own, ".")
+		}
 	}
-	ignored, err := also.listIgnored(ctx, repo, below, at)
+	return listRepository(ctx, outer, below)
+}
+
+func listRepository(ctx context.Context, repo *git.Repo, below string) (workspace.Listing, error) {
+	entries, err := repo.List(ctx, below)
 	if err != nil {
 		return workspace.Listing{}, err
 	}
@@ -97,10 +108,6 @@ func listRepository(ctx context.Context, repo *git.Repo, below string, also incl
 		if e.Untracked {
 			l.Untracked[l.Paths[i]] = true
 		}
-	}
-	for _, p := range ignored {
-		l.Paths = append(l.Paths, p)
-		l.Untracked[p], l.Ignored[p] = true, true
 	}
 	return l, nil
 }

@@ -24,7 +24,7 @@
 //   - the kernel's other doors are shut (seccomp, no_new_privs, capabilities): mount-bind,
 //     unshare-user, io-uring, session-keyring, terminal-input, new-privileges, capabilities
 //   - the network is off but for the doors of the policy (network and IPC namespaces;
-//     Landlock, seccomp): tcp, udp, unix-path, unix-abstract, vsock, sysv-memory, door
+//     Landlock, seccomp): tcp, unix-path, unix-abstract, vsock, sysv-memory, door
 //
 // They suffice because what they look for on the user's machine is a mechanism that the
 // kernel lacks, that the system denies or that hone did not put up: then every way through

@@ -1,6 +1,8 @@
 package wall
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,9 +34,10 @@ type walled struct {
 
 	over   chan struct{} // closed after the supervisor's last message
 	ready  *sandbox.Grade
-	starts bool   // the command may have started
-	result *ended // nil if the supervisor was killed before
+	starts bool            // the command may have started
+	result *sandbox.Result // nil if the supervisor was killed before
 	failed error
+	said   bytes.Buffer // what the program that builds the wall printed; only once the tree has ended
 }
 
 // start starts the supervisor of a command. A command without arguments only tries the walls; up
@@ -45,7 +49,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 	l := &walled{over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
-	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
+	if l.streams, err = process.NewStreams(&files, c); err != nil {
 		return nil, err
 	}
 	started := make(chan error)
@@ -88,8 +92,12 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
+	cmd.Stderr, cmd.WaitDelay = &l.said, process.Lull
 	if s.Policy.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
+	}
+	if s.Policy.Wall.Namespaces() { // the kernel ends what is in them
+		cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
 	if l.tree, err = process.StartSupervisor(cmd, s.Place); err != nil {
@@ -225,8 +233,11 @@ func (l *walled) failure() error {
 	if l.failed != nil {
 		return l.failed
 	}
-	if text := strings.TrimSpace(string(l.streams.Stderr())); text != "" {
-		return errors.New(text)
+	if l.tree.Exit().Signal != "" { // what is behind it may say so
+		return errSilent
+	}
+	if text := strings.Fields(l.said.String() + " " + string(l.streams.Stderr())); len(text) > 0 {
+		return errors.New(strings.Join(text, " "))
 	}
 	return errSilent
 }
@@ -255,14 +266,14 @@ func (l *walled) GroupLives() bool {
 
 // End ends everything behind the walls and the supervisor, and returns how the
 // command exited.
-func (l *walled) End() process.Exit {
+func (l *walled) End() sandbox.Result {
 	l.control.hangUp() // the supervisor then exits by itself
 	timer := time.NewTimer(process.SweepTime)
 	defer timer.Stop()
 	clean := false
 	select {
 	case <-l.tree.Exited():
-		clean = l.tree.Exit() == process.Exit{} // after all other processes have ended
+		clean = l.tree.Exit().Exit == 0 // after all other processes have ended
 	case <-timer.C:
 	}
 	if clean {
@@ -279,7 +290,7 @@ func (l *walled) End() process.Exit {
 	l.control.close()
 	l.dials.Unlock()
 	if l.result == nil {
-		l.result = &ended{Exit: process.Exit{Status: -1, Signal: unix.SIGKILL.String()}}
+		return sandbox.Result{Exit: -1, Signal: unix.SIGKILL.String()}
 	}
-	return l.result.Exit
+	return *l.result
 }

@@ -27,12 +27,12 @@ type message struct {
 	Dial int  `json:"dial,omitempty"` // a port of the command's network; it carries the socket for the answer, which has Fail or carries the connection
 
 	// From a supervisor.
-	Doors int            `json:"doors,omitempty"` // the number of listening sockets that it carries
-	Ready *sandbox.Grade `json:"ready,omitempty"` // the walls were built and tried; what they hold back on this kernel
-	Fail  *failure       `json:"fail,omitempty"`  // the command could not be started
-	Start bool           `json:"start,omitempty"` // the command is started next
-	Runs  bool           `json:"runs,omitempty"`  // the command runs
-	Exit  *ended         `json:"exit,omitempty"`  // the command has ended
+	Doors int             `json:"doors,omitempty"` // the number of listening sockets that it carries
+	Ready *sandbox.Grade  `json:"ready,omitempty"` // the walls were built and tried; what they hold back on this kernel
+	Fail  *failure        `json:"fail,omitempty"`  // the command could not be started
+	Start bool            `json:"start,omitempty"` // the command is started next
+	Runs  bool            `json:"runs,omitempty"`  // the command runs
+	Exit  *sandbox.Result `json:"exit,omitempty"`  // the command has ended
 }
 
 // failure is an error that a helper sends.
@@ -40,11 +40,6 @@ type failure struct {
 	Program string `json:"program,omitempty"` // set if the command itself is at fault
 	Reason  string `json:"reason"`
 	Errno   int    `json:"errno,omitempty"`
-}
-
-type ended struct {
-	process.Exit
-	Over string `json:"over,omitempty"` // the limit that ended it; empty if none did
 }
 
 func failureOf(err error) *failure {

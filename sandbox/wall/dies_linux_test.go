@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/internal/crashtest/waittest"
-	"hone/sandbox"
 	"hone/sandbox/internal/process"
 )
 
@@ -171,7 +170,7 @@ func TestEndEarlier(t *testing.T) {
 			if err := os.Rename(dir, moved); err != nil {
 				t.Fatal(err)
 			}
-			k := sandbox.NewKeeper(moved)
+			k := NewKeeper(moved)
 			programs := k.EndEarlier()
 			if tr.name != "the command itself" && len(programs) < tr.pids {
 				t.Errorf("it ended %q, want %d or more", programs, tr.pids)

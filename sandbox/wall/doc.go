@@ -12,8 +12,8 @@
 //
 // Each command, with walls or without ([None]), has a supervisor: this program again ([Helper]),
 // which this process starts and tells what to do. It is a subreaper; behind the hidden wall it is
-// the first process of its namespaces, and builds the wall there; bwrap and firejail start it
-// behind theirs, and then the helper that waits for them ends what is left. It restrains one of its
+// the first process of its namespaces, and builds the wall there; bwrap and firejail, which the first
+// process becomes, start it behind theirs. It restrains one of its
 // threads with the package kernel, starts the command from that thread, limits it, ends all that it
 // started, and ends when this process does. The processes talk over a socket (control). The package
 // putback guards what a wall alone cannot protect: with placeholders for what must not exist while

@@ -44,8 +44,9 @@ type jail struct {
 
 // It refuses what firejail would omit silently.
 func (j jail) options() (args []string, err error) {
+	places := sandbox.PlacesOf(j.mounts)
 	hidden := slices.DeleteFunc(slices.Clone(j.entries), func(e sandbox.Entry) bool {
-		_, inside := j.around(e.Path)
+		inside := places.Around(e.Path).Path != ""
 		return e.Access != sandbox.AccessNone || e.Absent || !inside && j.sealed(e.Path)
 	})
 	for _, e := range slices.Concat(j.mounts, hidden) {
@@ -56,7 +57,8 @@ func (j jail) options() (args []string, err error) {
 	}
 	temporary := []string{"--private-tmp"}
 	for _, m := range j.mounts {
-		around, inside := j.around(m.Path)
+		around := places.Around(m.Path)
+		inside := around.Path != ""
 		switch {
 		case inside && around.Access == sandbox.AccessNone:
 			return nil, cannotShow("%s in the hidden directory %s", m.Path, around.Path)
@@ -88,15 +90,6 @@ func (j jail) options() (args []string, err error) {
 
 func cannotShow(what string, args ...any) error {
 	return &sandbox.WallError{Wall: sandbox.Firejail, Reason: "it cannot show " + fmt.Sprintf(what, args...), Next: useOther}
-}
-
-func (j jail) around(path string) (found sandbox.Entry, ok bool) {
-	for _, m := range j.mounts {
-		if m.Path != path && m.Link == "" && sandbox.Within(m.Path, path) {
-			found, ok = m, true
-		}
-	}
-	return found, ok
 }
 
 // sealed reports whether the top-level directory or home of a path contains only entries.

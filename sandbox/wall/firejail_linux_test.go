@@ -161,7 +161,7 @@ func TestFindFirejail(t *testing.T) {
 	for name, c := range map[string]struct{ script, reason, next string }{
 		"absent":                {"", "there is no program firejail", "apt install firejail"},
 		"one that fails":        {"#!/bin/sh\necho 'Error: not allowed' >&2\nexit 1\n", "Error: not allowed", "use the hidden"},
-		"one that says nothing": {"#!/bin/sh\nexit 1\n", "firejail says: (no message)", "use the hidden"},
+		"one that says nothing": {"#!/bin/sh\nexit 1\n", "ended without a message", "use the hidden"},
 		"one without walls":     {"#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n", "would run without walls", "use the hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,23 +2,14 @@ package wall
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/gob"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"hone/sandbox/internal/process"
 )
 
 // helperName marks a command line as a helper's: it is the program's name, or
@@ -84,8 +75,8 @@ func keepDescriptors() error {
 	return nil
 }
 
-// runHelper does the work of the process that [Walls] start. It is the supervisor, or it
-// starts the program that builds the wall, and ends what is left after it.
+// runHelper does the work of the process that [Walls] start. It is the supervisor, or it becomes the
+// program that builds the wall and starts the supervisor, for which the next message is.
 func runHelper(c control) error {
 	if err := c.receiveAs(specFD); err != nil {
 		return err
@@ -97,33 +88,12 @@ func runHelper(c control) error {
 	if len(s.Wrapper) == 0 {
 		return runSupervisor(c)
 	}
-	// The next message, with the command's streams, is for the supervisor behind the walls.
-	runtime.LockOSThread() // the program dies with the thread that started it
-	said, text, err := os.Pipe()
-	if err != nil {
-		return err
+	for fd := uintptr(specFD); fd <= selfFD; fd++ {
+		if _, err := unix.FcntlInt(fd, unix.F_SETFD, 0); err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
 	}
-	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}, Stderr: text}
-	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
-	t, err := process.Start(cmd)
-	_ = text.Close()
-	if err != nil {
-		return fmt.Errorf("start %s: %w", cmd.Path, err)
-	}
-	go func() {
-		hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
-		_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })
-		time.Sleep(2 * time.Second) // the supervisor ends by itself soon after the caller
-		t.Kill()
-	}()
-	first, _ := io.ReadAll(io.LimitReader(said, 4<<10))
-	go func() { _, _ = io.Copy(io.Discard, said) }()
-	<-t.Exited()
-	t.End()
-	if t.Exit().Status != 0 { // a supervisor has sent its own failure before
-		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(first)), " "), "(no message)"))
-	}
-	return nil
+	return fmt.Errorf("start %s: %w", s.Wrapper[0], unix.Exec(s.Wrapper[0], s.Wrapper, os.Environ()))
 }
 
 // The file's position, which the helpers share, is not moved.

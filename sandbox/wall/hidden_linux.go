@@ -18,6 +18,7 @@ import (
 // newRoot is a file system that is being built. The process enters it last.
 type newRoot struct {
 	fd   int // its root directory
+	dir  *os.Root
 	spec spec
 }
 
@@ -62,7 +63,8 @@ func makeRoot(s spec) (*newRoot, error) {
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, "/", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return nil, fmt.Errorf("mount a root: %w", err)
 	}
-	return &newRoot{fd: fd, spec: s}, nil
+	dir, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return &newRoot{fd: fd, dir: dir, spec: s}, err
 }
 
 // The file system is not mounted. Options are pairs of a key and a value; an empty value sets a flag.
@@ -162,15 +164,22 @@ func (r *newRoot) attach(fd int, opened error, path string, dir bool, attributes
 	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
+// Symlinks are not followed to it: what is made through one cannot be opened.
 func (r *newRoot) point(path string, dir bool) (int, error) {
 	at, err := r.open(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return at, err
 	}
-	if dir {
-		err = r.mkdir(path, 0o755)
-	} else {
-		err = r.file(path, 0o444)
+	around := path
+	if !dir {
+		around = filepath.Dir(path)
+	}
+	err = r.dir.MkdirAll(relToRoot(around), 0o755)
+	if err == nil && !dir {
+		var f *os.File
+		if f, err = r.dir.OpenFile(relToRoot(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444); err == nil {
+			err = f.Close()
+		}
 	}
 	if err != nil {
 		return -1, err
@@ -191,48 +200,14 @@ func relToRoot(path string) string {
 	return "."
 }
 
-func (r *newRoot) mkdir(path string, mode uint32) error {
-	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) }))
-}
-
-func (r *newRoot) file(path string, mode uint32) error {
-	return r.make(path, func(dir int, name string) error {
-		fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, mode)
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
-	})
-}
-
 func (r *newRoot) link(path, target string) error {
-	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) }))
-}
-
-func ignoreExist(err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-func (r *newRoot) make(path string, create func(dir int, name string) error) error {
-	err := r.inParent(path, create)
-	if errors.Is(err, fs.ErrNotExist) && relToRoot(path) != "." {
-		if err = r.mkdir(filepath.Dir(relToRoot(path)), 0o755); err == nil {
-			err = r.inParent(path, create)
-		}
-	}
-	return err
-}
-
-func (r *newRoot) inParent(path string, do func(dir int, name string) error) error {
-	dir, err := r.open(filepath.Dir(relToRoot(path)))
-	if err != nil {
+	if err := r.dir.MkdirAll(relToRoot(filepath.Dir(path)), 0o755); err != nil {
 		return err
 	}
-	defer unix.Close(dir)
-	return do(dir, filepath.Base(path))
+	if err := r.dir.Symlink(target, relToRoot(path)); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // All of it is read-only: it also has the machine's settings and modes, and their owner may be the machine's root.

@@ -69,7 +69,7 @@ type spec struct {
 	// the supervisor; empty if there is none.
 	Wrapper []string
 
-	Place   string          // the mark of its directory, see [sandbox.Keeper]
+	Place   string          // the mark of its directory, see [Keeper]
 	Command sandbox.Command // without streams. No Argv: build the walls, report what they reached, and exit
 	Stdin   bool            // the command reads the input that is sent; otherwise none
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	Helper()
 	webChild()
 	if script, dir := os.Getenv("SANDBOX_TEST_RUN"), os.Getenv("SANDBOX_TEST_DIR"); dir != "" {
-		runtest.RunScript(None{Keeper: sandbox.NewKeeper(dir)}, script)
+		runtest.RunScript(None{Keeper: NewKeeper(dir)}, script)
 		os.Exit(0)
 	} else if script != "" {
 		runtest.RunScript(must(Build(context.Background(), system(sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL"))))), script)

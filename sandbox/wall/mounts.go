@@ -20,42 +20,24 @@ import (
 // does not rename directories of the lower one (EXDEV). Mounts cannot protect
 // symlinks and absent entries.
 func mounts(entries []sandbox.Entry) []sandbox.Entry {
-	real, mounted := map[string]sandbox.Entry{}, map[string]sandbox.Entry{}
-	for _, e := range entries {
-		if !e.Absent && e.Link == "" {
-			real[e.Path] = e
-		}
-	}
-	at := func(path string) sandbox.Entry {
-		for {
-			if e, ok := real[path]; ok || path == filepath.Dir(path) {
-				return e // of none: AccessNone
-			}
-			path = filepath.Dir(path)
-		}
-	}
-	around := func(path string) sandbox.Access {
-		if path == filepath.Dir(path) {
-			return sandbox.AccessNone
-		}
-		return at(filepath.Dir(path)).Access
-	}
+	places, mounted := sandbox.PlacesOf(entries), map[string]sandbox.Entry{}
 	for _, e := range entries {
 		switch {
 		case e.Absent:
 		case e.Link != "":
-			if around(e.Path) == sandbox.AccessNone {
+			if places.Around(e.Path).Access == sandbox.AccessNone {
 				mounted[e.Path] = e
 			}
 		default:
-			if e.Lower != "" || e.Access != around(e.Path) {
+			if e.Lower != "" || e.Access != places.Around(e.Path).Access {
 				mounted[e.Path] = e
 			}
 			if e.Lower == "" && e.Access == sandbox.AccessWrite {
 				continue
 			}
 			for dir := filepath.Dir(e.Path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-				if _, ok := mounted[dir]; !ok && at(dir).Access == sandbox.AccessWrite && at(dir).Lower == "" && around(dir) == sandbox.AccessWrite {
+				at := places.At(dir)
+				if _, ok := mounted[dir]; !ok && at.Access == sandbox.AccessWrite && at.Lower == "" && places.Around(dir).Access == sandbox.AccessWrite {
 					mounted[dir] = sandbox.Entry{Path: dir, Access: sandbox.AccessWrite, Dir: true}
 				}
 			}

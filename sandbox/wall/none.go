@@ -24,7 +24,7 @@ type None struct {
 	Grace time.Duration
 	// Keeper ends commands when this process ends before them, where there are no
 	// supervisors; nil means that they may outlive it there.
-	Keeper *sandbox.Keeper
+	Keeper *Keeper
 	// As is whom commands run as, with the capabilities of this process.
 	As sandbox.User
 }

@@ -64,7 +64,7 @@ func runSupervisor(c control) error {
 	if err != nil || k.tree == nil {
 		return err
 	}
-	kernel.TakeSpare(k.Policy.Limits, k.tree.PID())
+	kernel.TakeSpare(k.tree.PID())
 	releaseStreams()
 	k.supervise()
 	return nil
@@ -185,7 +185,9 @@ func (k *supervisor) supervise() {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	_ = k.send(message{Exit: &ended{k.tree.Exit(), over}})
+	how := k.tree.Exit()
+	how.OverLimit = over
+	_ = k.send(message{Exit: &how})
 	if over == "" {
 		<-k.gone
 	}

@@ -30,7 +30,7 @@ type Walls struct {
 // falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
-	if p.Wall == sandbox.Auto {
+	if p.Wall == sandbox.Auto || p.Wall == sandbox.AutoMounts {
 		return buildAuto(ctx, p)
 	}
 	w, err := newWalls(p)
@@ -50,8 +50,12 @@ func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 
 // It never chooses Firejail.
 func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
+	auto := p.Wall
 	var why []string
-	for _, p.Wall = range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
+	for _, p.Wall = range Kinds() {
+		if p.Wall == sandbox.Firejail || auto == sandbox.AutoMounts && !p.Wall.Mounts() {
+			continue
+		}
 		w, err := Build(ctx, p)
 		if err == nil {
 			w.grade.Why = strings.Join(why, "; ")
@@ -63,7 +67,7 @@ func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 		}
 		why = append(why, unavailable.Error())
 	}
-	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
+	return nil, &sandbox.WallError{Wall: auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
 }
 
 // They have not been tried yet.
@@ -183,12 +187,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 			return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
 		}
 	}
-	supervise := func() (sandbox.Result, error) {
-		began := time.Now()
-		result, err := w.supervise(ctx, c, up)
-		result.Duration = time.Since(began)
-		return result, err
-	}
+	supervise := func() (sandbox.Result, error) { return w.supervise(ctx, c, up) }
 	if c.Stdin == nil { // otherwise the first supervisor may have read some of it
 		supervise = again(supervise)
 	}
@@ -201,18 +200,15 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, err
 	}
 	defer unlock()
-	o := process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
+	r := process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
 	if start, ok := errors.AsType[*sandbox.StartError](l.failed); ok {
 		return sandbox.Result{}, start
 	}
-	if (l.failed != nil || !l.starts && !o.TimedOut) && ctx.Err() == nil {
+	if (l.failed != nil || !l.starts && !r.TimedOut) && ctx.Err() == nil {
 		return sandbox.Result{}, w.spec.unavailable(l.failure())
 	}
-	return sandbox.Result{
-		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, OverLimit: l.result.Over,
-		Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded,
-	}, nil
+	return r, nil
 }
 
 // SetKeeper sets what marks the commands; nil means that nothing does. Call it before the first one.
-func (w *Walls) SetKeeper(k *sandbox.Keeper) { w.spec.Place = k.Place() }
+func (w *Walls) SetKeeper(k *Keeper) { w.spec.Place = k.Place() }

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/putback"
 )
 
-// Helper is that of [sandbox.Keeper]: walls need Linux, and have no helpers here.
+// Helper is that of [Keeper]: walls need Linux, and have no helpers here.
 func Helper() { process.Helper() }
 
 // Kinds returns nil: this system has no walls.
@@ -52,7 +51,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 
 // SetKeeper sets what ends the commands if this process is killed; nil means that they may
 // outlive it.
-func (w *Walls) SetKeeper(k *sandbox.Keeper) { w.none.Keeper = k }
+func (w *Walls) SetKeeper(k *Keeper) { w.none.Keeper = k }
 
 // Env returns the environment of the policy.
 func (w *Walls) Env() []string { return w.env }
@@ -70,11 +69,10 @@ func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Starte
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
+	streams, err := process.NewStreams(cmd, c)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot make its streams", Err: err}
 	}
-	began := time.Now()
 	t, err := process.Start(cmd, n.Keeper)
 	streams.Started(err)
 	if err != nil {
@@ -82,8 +80,5 @@ func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Starte
 		return sandbox.Result{}, sandbox.NewStartError(c.Argv[0], cmd.Path, err)
 	}
 	started(t.Exited(), dialLoopback)
-	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
-	return sandbox.Result{
-		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded, Duration: time.Since(began),
-	}, nil
+	return process.Supervise(ctx, t, streams, c.Timeout, n.Grace), nil
 }

@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"hone/workspace"
@@ -33,12 +35,11 @@ const copyStep = 64 << 20
 // Tree never follows a symlink. It skips FIFOs, sockets, devices and unreadable
 // files, and returns their paths. It copies an unreadable directory as an empty
 // one, and leaves out files that disappear during the copy. A file that grows
-// during the copy is copied up to its earlier size. Files share their blocks
-// with the copy if the file system supports that; otherwise, on Linux, holes of sparse
-// files stay holes. After an error, including a
+// during the copy is copied up to its earlier size. On Linux files share their blocks
+// with the copy if the file system supports that, and holes of sparse files stay holes. After an error, including a
 // canceled context, dst contains a partial copy.
 func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
-	c := &copier{ctx: ctx, clone: true}
+	c := &copier{ctx: ctx}
 	err = c.copy(tree, dst)
 	return c.skipped, err
 }
@@ -48,7 +49,7 @@ func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []stri
 // a slash. changed is when a file last changed, or a directory above it was renamed, according
 // to the kernel; the zero time if unknown.
 func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(path string, changed time.Time) bool) (left []string, err error) {
-	c := &copier{ctx: ctx, clone: true, belongs: belongs}
+	c := &copier{ctx: ctx, belongs: belongs}
 	err = c.copy(tree, dst)
 	return c.left, err
 }
@@ -103,7 +104,6 @@ type copier struct {
 	src     nofollow.Cursor
 	dst     *os.Root // nobody else writes there
 	inside  string   // the path of dst in the tree, if it is there
-	clone   bool     // sharing blocks may work
 	skipped []string
 	closed  func(path string) error
 	belongs func(path string, changed time.Time) bool // nil copies everything
@@ -214,7 +214,7 @@ func (c *copier) finish(path string, info nofollow.Info) error {
 }
 
 func (c *copier) file(path string) error {
-	f, info, err := c.src.Open(path)
+	src, info, err := c.src.Open(path)
 	if nofollow.IsNotExist(err) {
 		return nil
 	}
@@ -222,7 +222,6 @@ func (c *copier) file(path string) error {
 		c.skip(path)
 		return nil
 	}
-	src := f.Std(path)
 	defer src.Close()
 	dst, err := c.dst.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -240,13 +239,6 @@ func (c *copier) file(path string) error {
 }
 
 func (c *copier) contents(dst, src *os.File, end int64) error {
-	if c.clone && end > 0 {
-		err := cloneFile(dst, src)
-		if err == nil {
-			return nil
-		}
-		c.clone = !cloneUnsupported(err)
-	}
 	for at := int64(0); at < end; {
 		from, to, err := nextData(src, at, end)
 		if err == nil {
@@ -265,6 +257,26 @@ func (c *copier) contents(dst, src *os.File, end int64) error {
 		at = to
 	}
 	return nil
+}
+
+// nextData returns the first section of a file at or after an offset that is not a
+// hole; from is end if there is none before end. It may change the file's offset.
+func nextData(f *os.File, at, end int64) (from, to int64, err error) {
+	const seekData, seekHole = 3, 4 // of Linux
+	if runtime.GOOS != "linux" {
+		return at, end, nil
+	}
+	from, err = f.Seek(at, seekData)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return end, end, nil
+	case err != nil: // the file system knows no holes
+		return at, end, nil
+	}
+	if to, err = f.Seek(from, seekHole); err != nil {
+		to = end
+	}
+	return min(from, end), min(to, end), nil
 }
 
 // The file may have become shorter.

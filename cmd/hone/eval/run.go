@@ -33,7 +33,7 @@ import (
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/workspace/clone"
 )
 
@@ -157,7 +157,7 @@ func (e *Evaluation) remove(t *Try) { _ = group.RemoveCopy(filepath.Dir(e.dir(t)
 // Tries whose result is recorded only count for the budget.
 func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	e.failed, e.checked, e.total = map[*Job]bool{}, map[string]func() bool{}, len(tries)
-	e.group = group.Group{Bank: group.Bank{Cap: e.Limits}, Width: e.Parallel, Keeper: sandbox.NewKeeper(e.Cache)}
+	e.group = group.Group{Bank: group.Bank{Cap: e.Limits}, Width: e.Parallel, Keeper: wall.NewKeeper(e.Cache)}
 	defer e.group.Keeper.Close()
 	e.group.Keeper.EndEarlier()
 	spent := &e.group.Bank.Spent

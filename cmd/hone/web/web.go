@@ -37,7 +37,7 @@ import (
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/report"
 	"hone/journal"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // Options say what a server shows, and what the user can do there.
@@ -73,7 +73,7 @@ type Server struct {
 	said    map[string]string // about the last action, by run
 	resumed []*resumed        // runs at work in children
 	running sync.WaitGroup    // what the user has asked for
-	keeper  *sandbox.Keeper   // of children
+	keeper  *wall.Keeper      // of children
 
 	reading  sync.Mutex // guards what follows: what was read of the directories
 	readings map[string]*reading
@@ -99,7 +99,7 @@ func New(ctx context.Context, l net.Listener, remote *Remote, o Options) (*Serve
 		}
 	}
 	s := &Server{Options: o, remote: remote, root: "/" + rand.Text(), cookie: rand.Text(), html: page.New(o.Clean), door: page.New(nil),
-		viewers: make(chan struct{}, maxViewers), said: map[string]string{}, readings: map[string]*reading{}, seed: maphash.MakeSeed(), keeper: sandbox.NewKeeper(""),
+		viewers: make(chan struct{}, maxViewers), said: map[string]string{}, readings: map[string]*reading{}, seed: maphash.MakeSeed(), keeper: wall.NewKeeper(""),
 		pages: map[string]*page.Maker{}, rows: map[string]listed{}, copies: map[string]attempts.Found{}, groups: map[string]bool{}}
 	s.html.Under(s.root)
 	s.host, s.port, _ = net.SplitHostPort(l.Addr().String())

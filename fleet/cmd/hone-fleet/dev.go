@@ -128,7 +128,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 
 // Any earlier end than that of the context is an error.
 func runServer(ctx context.Context, program string, f devFlags) error {
-	keeper := sandbox.NewKeeper(f.dir)
+	keeper := wall.NewKeeper(f.dir)
 	defer keeper.Close()
 	r, err := wall.None{Grace: 5 * time.Second, Keeper: keeper}.Run(ctx, sandbox.Command{
 		Argv: []string{program, "server", "start-dev", "--ip", "127.0.0.1", "--port", strconv.Itoa(f.port), "--ui-port", strconv.Itoa(f.uiPort),

@@ -56,9 +56,6 @@ func restrain(p sandbox.Policy, entries []sandbox.Entry) (g sandbox.Grade, err e
 		}
 		keep &= sandbox.Capabilities()
 	}
-	if err := dropCapabilities(keep); err != nil {
-		return g, fmt.Errorf("drop capabilities: %w", err)
-	}
 	if err := become(p, keep); err != nil {
 		return g, err
 	}
@@ -119,7 +116,8 @@ func OnOwnThread(do func()) {
 // securebitNoFixup is the kernel's SECBIT_NO_SETUID_FIXUP.
 const securebitNoFixup = 1 << 2
 
-// become makes the calling thread and what it starts run as p.As, with these capabilities.
+// become makes the calling thread and what it starts run as p.As, with these capabilities. Without new
+// privileges a program that it runs gets no others, also not from the bounding set.
 func become(p sandbox.Policy, keep uint64) error {
 	free := p.Wall == sandbox.NoWall
 	if p.As != (sandbox.User{}) {
@@ -152,29 +150,6 @@ func become(p sandbox.Policy, keep uint64) error {
 	for ; keep != 0; keep &= keep - 1 {
 		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(bits.TrailingZeros64(keep)), 0, 0); err != nil {
 			return fmt.Errorf("keep capabilities: %w", err)
-		}
-	}
-	return nil
-}
-
-// dropCapabilities drops the capabilities, other than some, that the calling thread could
-// get by running a program.
-func dropCapabilities(keep uint64) error {
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	for c := uintptr(0); ; c++ {
-		if c < 64 && keep>>c&1 == 1 {
-			continue
-		}
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		// EINVAL comes after the last one. EPERM does not matter: without new
-		// privileges a program gets no capability.
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			break
-		}
-		if err != nil {
-			return err
 		}
 	}
 	return nil

@@ -133,9 +133,11 @@ type grant struct {
 // the hidden path is granted instead of the directory; the names in the directory can still be listed. unheld
 // tells the user which entries Landlock cannot enforce.
 func grants(entries []sandbox.Entry, handled uint64) (all []grant, unheld []string) {
+	places := sandbox.PlacesOf(slices.DeleteFunc(slices.Clone(entries), func(e sandbox.Entry) bool { return e.Access == sandbox.AccessNone }))
+	around := func(e sandbox.Entry) sandbox.Access { return places.Around(e.Path).Access }
 	var hidden, fixed []string
 	for _, e := range entries {
-		inWritable := around(entries, e.Path) == sandbox.AccessWrite
+		inWritable := around(e) == sandbox.AccessWrite
 		switch {
 		case e.Link != "":
 			continue
@@ -149,12 +151,17 @@ func grants(entries []sandbox.Entry, handled uint64) (all []grant, unheld []stri
 		case e.Access == sandbox.AccessWrite:
 			all = append(all, grant{e.Path, handled &^ neverGranted})
 		default:
-			below := hiddenBelow(entries, e.Path)
-			around, ok := grantsAround(e.Path, below)
-			if !ok {
-				around, hidden = []grant{{e.Path, rightsToRead}}, append(hidden, below...)
+			var below []string // those in writable directories are omitted: Landlock cannot hide them
+			for _, h := range entries {
+				if h.Access == sandbox.AccessNone && !h.Absent && h.Path != e.Path && sandbox.Within(e.Path, h.Path) && around(h) == sandbox.AccessRead {
+					below = append(below, h.Path)
+				}
 			}
-			all = append(all, around...)
+			rest, ok := grantsAround(e.Path, below)
+			if !ok {
+				rest, hidden = []grant{{e.Path, rightsToRead}}, append(hidden, below...)
+			}
+			all = append(all, rest...)
 		}
 	}
 	if len(hidden) > 0 {
@@ -164,28 +171,6 @@ func grants(entries []sandbox.Entry, handled uint64) (all []grant, unheld []stri
 		unheld = append(unheld, "protected, but commands can change it while they run: "+firstOf(fixed))
 	}
 	return all, unheld
-}
-
-// Those in writable directories are omitted: Landlock cannot hide them.
-func hiddenBelow(entries []sandbox.Entry, dir string) []string {
-	var hidden []string
-	for _, e := range entries {
-		if e.Access == sandbox.AccessNone && !e.Absent && e.Path != dir && sandbox.Within(dir, e.Path) && around(entries, e.Path) == sandbox.AccessRead {
-			hidden = append(hidden, e.Path)
-		}
-	}
-	return hidden
-}
-
-// Hidden entries do not count. It is AccessNone if there is none.
-func around(entries []sandbox.Entry, path string) sandbox.Access {
-	nearest := sandbox.Entry{Access: sandbox.AccessNone}
-	for _, e := range entries {
-		if e.Access != sandbox.AccessNone && e.Link == "" && e.Path != path && sandbox.Within(e.Path, path) && len(e.Path) >= len(nearest.Path) {
-			nearest = e
-		}
-	}
-	return nearest.Access
 }
 
 // maxAround is how many grants may replace one directory. Beyond it the directory

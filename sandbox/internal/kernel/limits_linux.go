@@ -11,12 +11,9 @@ import (
 	"hone/sandbox"
 )
 
-// The hard limits are higher than the soft ones by this much: the process that
-// started the command needs it when the command has reached its limits.
-const (
-	spareTasks  = 64
-	spareMemory = 128 << 20
-)
+// spareTasks is by how much the hard limit of tasks is higher than the soft one: the process that
+// started the command needs it when the command has reached its limit.
+const spareTasks = 64
 
 // limit sets the limits of this process and of all that it starts from now on. Limits are for
 // the whole process and not for a thread: a process that continues after it started the
@@ -26,9 +23,7 @@ const (
 //   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that exist now and the
 //     command's; since Linux 5.14 it counts those of each user namespace. It does not bind the
 //     machine's root, not even in a user namespace, who has a [Cage] where there can be one. For every
-//     user, the supervisor counts the processes of the command.
-//   - RLIMIT_DATA, for each process, because limits on address space break
-//     programs that reserve much of it (Go, Node, Java).
+//     user, the supervisor counts the processes of the command, and their memory.
 func limit(p sandbox.Policy) error {
 	if err := lowerLimit(unix.RLIMIT_CORE, 0, 0); err != nil {
 		return fmt.Errorf("limit core dumps: %w", err)
@@ -42,26 +37,7 @@ func limit(p sandbox.Policy) error {
 			return fmt.Errorf("limit processes: %w", err)
 		}
 	}
-	if most := uint64(p.Limits.Memory); p.Limits.Memory > 0 {
-		// This process must be able to run until the command has started.
-		if err := lowerLimit(unix.RLIMIT_DATA, max(most, ownData()+spareMemory), spareMemory); err != nil {
-			return fmt.Errorf("limit memory: %w", err)
-		}
-	}
 	return nil
-}
-
-// RLIMIT_DATA counts these bytes, which include the stacks.
-func ownData() uint64 {
-	var size, resident, shared, text, lib, data uint64
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	if _, err := fmt.Sscan(string(statm), &size, &resident, &shared, &text, &lib, &data); err != nil {
-		return 0
-	}
-	return data * uint64(os.Getpagesize())
 }
 
 // The hard limit becomes most+spare. A limit is never raised.
@@ -73,22 +49,15 @@ func lowerLimit(resource int, most, spare uint64) error {
 	return unix.Setrlimit(resource, &unix.Rlimit{Cur: min(most, old.Cur), Max: min(most+spare, old.Max)})
 }
 
-// TakeSpare raises this process's own limits to the hard ones, so that it can
-// continue when the command has reached its limits, and lowers the hard limits
+// TakeSpare raises this process's own limit of tasks to the hard one, so that it can
+// continue when the command has reached its limit, and lowers the hard limit
 // of the command, a process that was just started. Processes that the command
 // started before can still use the spare. Call it from an unrestrained thread.
-func TakeSpare(l sandbox.Limits, command int) {
-	for resource, most := range map[int]int64{unix.RLIMIT_NPROC: 0, unix.RLIMIT_DATA: l.Memory} {
-		var own unix.Rlimit
-		if unix.Getrlimit(resource, &own) != nil || own.Cur == own.Max {
-			continue
-		}
-		limit := own.Cur
-		if most > 0 {
-			limit = min(limit, uint64(most))
-		}
-		_ = unix.Prlimit(command, resource, &unix.Rlimit{Cur: limit, Max: limit}, nil)
-		_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: own.Max, Max: own.Max})
+func TakeSpare(command int) {
+	var own unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NPROC, &own) == nil && own.Cur != own.Max {
+		_ = unix.Prlimit(command, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: own.Cur, Max: own.Cur}, nil)
+		_ = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: own.Max, Max: own.Max})
 	}
 }
 

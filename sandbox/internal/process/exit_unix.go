@@ -5,12 +5,14 @@ package process
 import (
 	"os"
 	"syscall"
+
+	"hone/sandbox"
 )
 
-func exitOf(state *os.ProcessState) Exit {
+func exitOf(state *os.ProcessState) sandbox.Result {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {
-		return Exit{Status: -1, Signal: ws.Signal().String()}
+		return sandbox.Result{Exit: -1, Signal: ws.Signal().String()}
 	}
-	return Exit{Status: state.ExitCode()}
+	return sandbox.Result{Exit: state.ExitCode()}
 }

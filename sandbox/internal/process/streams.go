@@ -1,25 +1,16 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+
+	"hone/sandbox"
 )
-
-// IO is a command's input, and what happens to its output. With the zero IO the
-// input is empty and the output is kept.
-type IO struct {
-	Stdin     io.Reader // see Command in the package sandbox
-	MaxOutput int64     // bytes of each stream that are kept; 0 means DefaultMaxOutput
-	// Live receives both streams as they arrive, LiveOut and LiveErr one of them.
-	Live, LiveOut, LiveErr io.Writer
-}
-
-// DefaultMaxOutput is the limit that a MaxOutput of 0 means.
-const DefaultMaxOutput = 64 << 20
 
 // Streams are a command's standard input, output and error, while it runs.
 type Streams struct {
@@ -37,7 +28,7 @@ type Streams struct {
 
 // NewStreams makes a command's streams and starts to read its output. The caller
 // must call Started and Finish after the start, even if the start failed.
-func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
+func NewStreams(cmd *exec.Cmd, c sandbox.Command) (*Streams, error) {
 	s := &Streams{done: make(chan struct{}), fed: make(chan struct{})}
 	var err error
 	pipe := func() (r, w *os.File) {
@@ -64,8 +55,9 @@ func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
 		closeAll(s.theirs)
 		return nil, err
 	}
-	s.stdout = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveOut}}
-	s.stderr = capture{max: c.MaxOutput, live: []io.Writer{c.Live, c.LiveErr}}
+	most := cmp.Or(c.MaxOutput, 64<<20)
+	s.stdout = capture{max: most, live: []io.Writer{c.Live, c.LiveOut}}
+	s.stderr = capture{max: most, live: []io.Writer{c.Live, c.LiveErr}}
 	s.readers.Go(func() { s.read(s.ours[0], &s.stdout) })
 	s.readers.Go(func() { s.read(s.ours[1], &s.stderr) })
 	go func() {
@@ -164,23 +156,19 @@ func closeAll(files []*os.File) {
 
 type capture struct {
 	kept []byte
-	max  int64 // 0 means DefaultMaxOutput
+	max  int64
 	lost int64
 	live []io.Writer
 }
 
 func (c *capture) add(p []byte) {
-	most := c.max
-	if most == 0 {
-		most = DefaultMaxOutput
-	}
-	room := max(0, most-int64(len(c.kept)))
+	room := max(0, c.max-int64(len(c.kept)))
 	if int64(len(p)) > room {
 		c.lost += int64(len(p)) - room
 		p = p[:room]
 	}
 	if need := len(c.kept) + len(p); need > cap(c.kept) { // unlike append it never exceeds the number of bytes that will be kept
-		bigger := make([]byte, len(c.kept), min(int64(max(need, 2*cap(c.kept), 4<<10)), most))
+		bigger := make([]byte, len(c.kept), min(int64(max(need, 2*cap(c.kept), 4<<10)), c.max))
 		copy(bigger, c.kept)
 		c.kept = bigger
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"hone/sandbox"
 )
 
 func TestCaptureGrowsNoFurtherThanItMust(t *testing.T) {
@@ -36,7 +38,7 @@ func TestOutputOfSlowReaders(t *testing.T) {
 	}
 	var cmd exec.Cmd
 	show := slow{make(chan struct{})}
-	s, err := NewStreams(&cmd, IO{LiveOut: show})
+	s, err := NewStreams(&cmd, sandbox.Command{LiveOut: show})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"hone/sandbox"
 )
 
 // Supervised is a running command with all that it started.
@@ -12,21 +14,7 @@ type Supervised interface {
 	Terminate()              // asks its process group to end
 	Kill()                   // ends its process group
 	GroupLives() bool        // whether any process of the group still runs
-	End() Exit               // ends all that is left, and returns how the command exited
-}
-
-// Exit describes how a process exited.
-type Exit struct {
-	Status int    // its exit status; -1 if a signal stopped it
-	Signal string // the signal that stopped it, such as "killed"; empty if none did
-}
-
-// Outcome describes how a supervised command ended, and what it wrote.
-type Outcome struct {
-	Exit                  // Status is -1 if the timeout or the context stopped it
-	TimedOut       bool   // the timeout stopped it
-	Stdout, Stderr []byte // at most IO.MaxOutput bytes each
-	Discarded      int64  // the number of discarded bytes of both
+	End() sandbox.Result     // ends all that is left, and returns how the command exited
 }
 
 // Lull is how long the output of a command that has ended may stay open because
@@ -37,18 +25,19 @@ const Lull = 500 * time.Millisecond
 // returns how it ended. It stops the command when the context is done or the
 // timeout is over; a timeout of 0 means none. The process group then has the
 // grace period between SIGTERM and SIGKILL; 0 means two seconds.
-func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace time.Duration) Outcome {
+func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace time.Duration) sandbox.Result {
+	began := time.Now()
 	how := await(ctx, c, timeout, grace)
 	if how == byItself {
 		wait(s.done, Lull)
 	}
-	o := Outcome{Exit: c.End(), TimedOut: how == byTimeout}
+	r := c.End()
 	s.Finish(Lull)
-	if how != byItself {
-		o.Status = -1
+	if r.TimedOut = how == byTimeout; how != byItself {
+		r.Exit = -1
 	}
-	o.Stdout, o.Stderr, o.Discarded = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost
-	return o
+	r.Stdout, r.Stderr, r.Discarded, r.Duration = s.stdout.kept, s.stderr.kept, s.stdout.lost+s.stderr.lost, time.Since(began)
+	return r
 }
 
 type ending int

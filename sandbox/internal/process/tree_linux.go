@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
 )
 
 // SweepTime is how long End looks for processes that a command left behind. Only
@@ -20,9 +22,9 @@ const SweepTime = 5 * time.Second
 type Tree struct {
 	cmd    *exec.Cmd
 	pid    int
-	id     string        // marks the processes; empty: they are all that this process starts
-	exited chan struct{} // closed when the command has exited; it is not reaped yet
-	status Exit          // set when exited is closed
+	id     string         // marks the processes; empty: they are all that this process starts
+	exited chan struct{}  // closed when the command has exited; it is not reaped yet
+	status sandbox.Result // set when exited is closed
 	killed map[process]bool
 
 	watched chan struct{} // closed when nothing watches the limits any more; nil if nothing did
@@ -61,7 +63,7 @@ func start(cmd *exec.Cmd, id string) (*Tree, error) {
 		defer close(t.exited)
 		info, err := waitid(unix.P_PID, t.pid) // it stays a zombie, so that no other process gets its number or its group's
 		if t.status = info.exit(); err != nil {
-			t.status = Exit{Status: -1}
+			t.status = sandbox.Result{Exit: -1}
 		}
 	}()
 	return t, nil
@@ -71,7 +73,7 @@ func start(cmd *exec.Cmd, id string) (*Tree, error) {
 func (t *Tree) PID() int { return t.pid }
 
 // Exit returns how the command exited. It may be called after Exited is closed.
-func (t *Tree) Exit() Exit { return t.status }
+func (t *Tree) Exit() sandbox.Result { return t.status }
 
 // Exited returns a channel that is closed when the command has exited.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
@@ -95,7 +97,7 @@ func (t *Tree) GroupLives() bool {
 }
 
 // End ends all processes that the command left behind, and returns how it exited.
-func (t *Tree) End() Exit {
+func (t *Tree) End() sandbox.Result {
 	t.Kill()
 	<-t.exited
 	t.Excess() // what watches the tree looks for the same processes

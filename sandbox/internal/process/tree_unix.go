@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+
+	"hone/sandbox"
 )
 
 // Tree is a started command and its process group.
@@ -97,7 +99,7 @@ func (t *Tree) GroupLives() bool { return syscall.Kill(-t.pid, 0) == nil }
 
 // End ends what is left of the command's group, and returns how the command
 // exited.
-func (t *Tree) End() Exit {
+func (t *Tree) End() sandbox.Result {
 	t.Kill()
 	<-t.exited
 	_, _ = fmt.Fprintln(t.watcher, "over")

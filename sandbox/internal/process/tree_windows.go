@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"hone/sandbox"
 )
 
 // Tree is a running command and its job, which contains all that it starts.
@@ -104,11 +106,11 @@ func (t *Tree) GroupLives() bool {
 }
 
 // End ends what the command left behind, and returns how it exited.
-func (t *Tree) End() Exit {
+func (t *Tree) End() sandbox.Result {
 	t.Kill()
 	<-t.exited
 	_ = windows.CloseHandle(t.job)
-	return Exit{Status: t.cmd.ProcessState.ExitCode()}
+	return sandbox.Result{Exit: t.cmd.ProcessState.ExitCode()}
 }
 
 // Helper does nothing: a job needs no second process.

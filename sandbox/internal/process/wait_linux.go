@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
 )
 
 // exitInfo is the kernel's record of a child that has ended and is not reaped.
@@ -27,12 +29,12 @@ func waitid(kind, id int) (info exitInfo, err error) {
 	return info, err
 }
 
-func (i exitInfo) exit() Exit {
+func (i exitInfo) exit() sandbox.Result {
 	const exited = 1 // CLD_EXITED
 	if i.code == exited {
-		return Exit{Status: int(i.status)}
+		return sandbox.Result{Exit: int(i.status)}
 	}
-	return Exit{Status: -1, Signal: syscall.Signal(i.status).String()}
+	return sandbox.Result{Exit: -1, Signal: syscall.Signal(i.status).String()}
 }
 
 // IgnoreEINTR repeats a call while signals interrupt it.

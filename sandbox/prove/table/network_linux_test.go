@@ -42,6 +42,7 @@ func networkAttempts() []attempt {
 			}
 			return st.Serve(s.Name, "tcp", "127.0.0.1:0")
 		}},
+		{Name: "udp", Try: stage.UDP, Prepare: serve("udp", loopback)},
 		{Name: "udp-resolver", Prepare: findResolver, Try: func(s scene) error {
 			domain, to, err := stage.Inet(s.Given) // to which nothing is sent
 			if err != nil {

@@ -289,7 +289,6 @@ func productNetwork() []attempt {
 	port := func(scene) string { return "127.0.0.1:0" }
 	return []attempt{
 		{Name: "tcp", About: "TCP to a server at a loopback address", Prepare: serve("tcp", port), Try: stage.Stream(unix.IPPROTO_TCP)},
-		{Name: "udp", About: "UDP to a loopback address", Prepare: serve("udp", port), Try: stage.UDP},
 		{Name: "door", About: "TCP to a door of the policy, which must be open", Open: true, Try: stage.Stream(unix.IPPROTO_TCP)},
 		{
 			Name: "unix-path", About: "connect to a Unix socket by its path",

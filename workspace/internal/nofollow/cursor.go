@@ -6,7 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"hone/internal/transient"
@@ -18,9 +21,6 @@ import (
 // neighbour costs one step and a tree of any size needs few descriptors. While a
 // directory is open, the cursor means that very directory, even if another process moves
 // it. All paths are cleaned. It is for one goroutine.
-//
-// A look at a large tree is mostly Lstat. So a cursor holds descriptors where the
-// system has them: [os.Root] takes three times as long for each file.
 type Cursor struct {
 	Root *os.Root
 	// Force also enters and changes directories that this user owns and has no permission to
@@ -32,10 +32,13 @@ type Cursor struct {
 	stack []openedDir
 }
 
+// openedDir is one directory, opened twice: by the root names in it are opened and changed, by
+// dir its own state.
 type openedDir struct {
 	path string
-	dir  directory
-	mode *uint32 // of a directory that was forced: its own permission bits
+	root *os.Root
+	dir  *os.File
+	mode *fs.FileMode // of a directory that was forced: its own permission bits
 }
 
 // Info is what the system knows of a file.
@@ -48,13 +51,20 @@ type Info struct {
 	Device       uint64      // 0 if unknown
 	Links        uint64      // names of the file; 0 if unknown
 	owner, group uint32
+	std          fs.FileInfo // where inodes are unknown
+}
+
+func (i Info) isFile(o Info) bool {
+	if i.std != nil && o.std != nil {
+		return os.SameFile(i.std, o.std)
+	}
+	return i.Inode == o.Inode && i.Device == o.Device
 }
 
 // IsSame reports whether two infos are of the same file in the same state, as far as they
 // show: permission bits, size and modification time of a file, nothing of a directory.
 func (i Info) IsSame(o Info) bool {
-	same := i.Inode == o.Inode && i.Device == o.Device && i.Mode == o.Mode
-	return same && (i.Mode.IsDir() || i.Size == o.Size && i.Modified == o.Modified)
+	return i.isFile(o) && i.Mode == o.Mode && (i.Mode.IsDir() || i.Size == o.Size && i.Modified == o.Modified)
 }
 
 // ChangeTime returns when the contents of the file or its entry last changed, according to
@@ -70,13 +80,8 @@ func (i Info) ChangeTime() time.Time {
 // fs.ErrNotExist or is a [*treepath.RefusedError] if there is none.
 func (c *Cursor) Enter(path string) error {
 	if len(c.stack) == 0 {
-		root, err := openRoot(c.Root)
-		if err != nil {
+		if err := c.enter("", c.Root, "."); err != nil {
 			return err
-		}
-		c.stack = append(c.stack, openedDir{dir: root})
-		if c.Force {
-			c.stack[0].mode = root.force()
 		}
 	}
 	for !treepath.Contains(c.path, path) {
@@ -100,44 +105,76 @@ func (c *Cursor) push(path string) error {
 	if name == ".." {
 		return treepath.Refuse(next, "it leaves the tree")
 	}
-	var mode *uint32
-	dir, err := c.top().enter(name)
-	switch {
-	case c.Force && err == nil:
-		mode = dir.force()
-	case c.Force && errors.Is(err, fs.ErrPermission):
-		if mode = c.top().forceName(name); mode != nil {
-			dir, err = c.top().enter(name)
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return err
+	seen, err := c.top().lstat(name)
+	if err == nil {
+		err = requireDir(next, seen.Mode)
 	}
 	if err != nil {
-		if info, failed := c.top().lstat(name); failed == nil {
-			err = cmp.Or(requireDir(next, info.Mode), err)
+		return err
+	}
+	if err := c.enter(next, c.top().root, name); err != nil {
+		return err
+	}
+	if now, err := stat(c.top().dir); err != nil || !now.isFile(seen) {
+		c.pop()
+		return cmp.Or(err, treepath.Refuse(next, "%s was replaced while being opened", treepath.Display(next)))
+	}
+	return nil
+}
+
+// enter opens a directory, by its name in a root. Its path is for the cursor.
+func (c *Cursor) enter(path string, in *os.Root, name string) error {
+	d := openedDir{path: path, root: in}
+	var err error
+	if c.Force {
+		d.force(name)
+	}
+	if path != "" {
+		// The dot makes the system open the name as a directory. Without it, a FIFO that
+		// replaced the directory would block forever.
+		if d.root, err = in.OpenRoot(name + "/."); err != nil {
+			return err
+		}
+	}
+	if d.dir, err = d.root.OpenFile(".", syscall.O_NONBLOCK, 0); err != nil {
+		if path != "" {
+			d.root.Close()
 		}
 		return err
 	}
-	c.stack = append(c.stack, openedDir{next, dir, mode})
-	c.path = next
+	c.stack, c.path = append(c.stack, d), path
 	return nil
+}
+
+// force gives the owner of a directory, if that is this user, all rights in it, and notes
+// the permission bits that it had.
+func (d *openedDir) force(name string) {
+	info, err := d.root.Lstat(name)
+	if err != nil || !isOwn(info) || info.Mode()&0o700 == 0o700 {
+		return
+	}
+	if mode := info.Mode(); d.root.Chmod(name, mode|0o700) == nil {
+		d.mode = &mode
+	}
 }
 
 func (c *Cursor) pop() {
 	last := len(c.stack) - 1
-	if mode := c.stack[last].mode; mode != nil {
-		_ = c.top().chmod(fs.FileMode(*mode))
+	d := c.stack[last]
+	if d.mode != nil {
+		_ = d.root.Chmod(".", *d.mode)
 	}
-	c.top().close()
-	c.stack = c.stack[:last]
-	c.path = ""
+	d.dir.Close()
+	if d.path != "" {
+		d.root.Close()
+	}
+	c.stack, c.path = c.stack[:last], ""
 	if last > 0 {
-		c.path = c.stack[last-1].path
+		c.path = c.top().path
 	}
 }
 
-func (c *Cursor) top() directory { return c.stack[len(c.stack)-1].dir }
+func (c *Cursor) top() openedDir { return c.stack[len(c.stack)-1] }
 
 // Close closes all directories except Root.
 func (c *Cursor) Close() {
@@ -168,12 +205,30 @@ func (c *Cursor) enterParent(path string) (name string, err error) {
 // Open opens the regular file at a cleaned path for reading. It opens nothing
 // else, even if something replaces the file at the same time. The caller must
 // close the file.
-func (c *Cursor) Open(path string) (File, Info, error) {
-	name, err := c.enterParent(path)
-	if err != nil {
-		return File{}, Info{}, err
+func (c *Cursor) Open(path string) (*os.File, Info, error) { return c.open(path, os.O_RDONLY) }
+
+// It does not wait for a FIFO that replaced the file.
+func (c *Cursor) open(path string, flag int) (*os.File, Info, error) {
+	seen, err := c.Lstat(path)
+	if err == nil {
+		err = requireRegular(path, seen.Mode)
 	}
-	return c.top().open(name, path)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	f, err := c.top().root.OpenFile(treepath.Base(path), flag|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	opened, err := stat(f)
+	if err == nil && !opened.isFile(seen) {
+		err = treepath.Refuse(path, "it was replaced while being opened")
+	}
+	if err != nil {
+		f.Close()
+		return nil, Info{}, err
+	}
+	return f, opened, nil
 }
 
 // Readlink returns the target of the symlink at a cleaned path.
@@ -182,14 +237,7 @@ func (c *Cursor) Readlink(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.top().readlink(name)
-}
-
-// IsMount reports whether a file or directory is a mount point, which cannot be removed or
-// replaced.
-func (c *Cursor) IsMount(path string) bool {
-	name, err := c.enterParent(path)
-	return err == nil && c.top().isMount(name)
+	return c.top().root.Readlink(name)
 }
 
 // Path returns the path of the current directory: after [Cursor.Enter], that which was
@@ -201,7 +249,13 @@ func (c *Cursor) Names(path string) ([]string, error) {
 	if err := c.Enter(path); err != nil {
 		return nil, err
 	}
-	return c.top().names()
+	dir := c.top().dir
+	if _, err := dir.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
 }
 
 // Walk calls visit for what is below a directory, in order, until an error. An err that it
@@ -225,13 +279,29 @@ func (c *Cursor) Walk(dir string, visit func(path string, info Info, err error) 
 	return nil
 }
 
-// MakeDir makes a directory.
+// MakeDir makes a directory. Its owner is as in [Cursor.Create].
 func (c *Cursor) MakeDir(path string) error {
 	name, err := c.enterParent(path)
 	if err != nil {
 		return err
 	}
-	return c.top().makeDir(name)
+	above, err := stat(c.top().dir)
+	if err == nil {
+		err = c.top().root.Mkdir(name, 0o755)
+	}
+	if err == nil && os.Geteuid() == 0 {
+		if err = c.Enter(path); err == nil {
+			giveOwner(c.top().dir, above)
+		}
+	}
+	return err
+}
+
+func giveOwner(f *os.File, of Info) {
+	// Setting both needs a privilege that setting the group alone does not.
+	if f.Chown(int(of.owner), int(of.group)) != nil {
+		_ = f.Chown(-1, int(of.group))
+	}
 }
 
 // ChmodDir sets the permission bits of a directory.
@@ -239,7 +309,7 @@ func (c *Cursor) ChmodDir(path string, mode fs.FileMode) error {
 	if err := c.Enter(path); err != nil {
 		return err
 	}
-	return c.top().chmod(mode)
+	return c.top().root.Chmod(".", mode)
 }
 
 // RemoveDir removes an empty directory.
@@ -248,7 +318,7 @@ func (c *Cursor) RemoveDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return c.top().removeDir(name)
+	return c.top().rmdir(name)
 }
 
 // Create creates a file, for this user only, and opens it for writing. Its owner is that of
@@ -260,7 +330,16 @@ func (c *Cursor) Create(path string, replaces *Info) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.top().create(name, replaces)
+	f, err := c.top().root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if replaces != nil {
+		giveOwner(f, *replaces)
+	} else if above, err := stat(c.top().dir); err == nil && os.Geteuid() == 0 {
+		giveOwner(f, above)
+	}
+	return f, nil
 }
 
 // Symlink makes a symlink.
@@ -269,7 +348,7 @@ func (c *Cursor) Symlink(target, path string) error {
 	if err != nil {
 		return err
 	}
-	return c.top().symlink(target, name)
+	return c.top().root.Symlink(target, name)
 }
 
 // Chmod sets the permission bits of a regular file, if it is still in the state was.
@@ -279,10 +358,13 @@ func (c *Cursor) Chmod(path string, was Info, mode fs.FileMode) error {
 		return err
 	}
 	defer f.Close()
-	if !now.IsSame(was) {
+	switch {
+	case !now.IsSame(was):
 		return treepath.Refuse(path, "another process changed it")
+	case runtime.GOOS == "windows": // a file that is open for reading cannot be changed by its handle
+		return c.top().root.Chmod(treepath.Base(path), mode.Perm())
 	}
-	return c.top().chmodFile(f, treepath.Base(path), mode)
+	return f.Chmod(mode.Perm())
 }
 
 // Remove removes a file or link.
@@ -291,7 +373,7 @@ func (c *Cursor) Remove(path string) error {
 	if err != nil {
 		return err
 	}
-	return c.top().remove(name)
+	return c.top().root.Remove(name)
 }
 
 // Place gives a path what is at temp, by renaming that. temp is in the same directory or one
@@ -303,22 +385,26 @@ func (c *Cursor) Place(temp, path string) error {
 	if err != nil {
 		return err
 	}
-	above := c.stack[0]
-	for _, d := range c.stack {
-		if d.path == treepath.Parent(temp) {
-			above = d
+	if above := treepath.Parent(temp); above != c.path {
+		// Only a temporary file can get to a place where a link leads.
+		here := treepath.Join(c.path, treepath.Base(temp))
+		i := slices.IndexFunc(c.stack, func(d openedDir) bool { return d.path == above })
+		if err := c.stack[i].root.Rename(treepath.Base(temp), strings.TrimPrefix(here[len(above):], "/")); err != nil {
+			return err
 		}
+		temp = here
 	}
-	err = above.dir.rename(treepath.Base(temp), c.top(), strings.TrimPrefix(path[len(above.path):], "/"), name)
-	if !isBusy(err) {
+	dir := c.top()
+	err = dir.root.Rename(treepath.Base(temp), name)
+	if !errors.Is(err, syscall.EBUSY) {
 		return err
 	}
-	from, _, err := above.dir.open(treepath.Base(temp), temp)
+	from, _, err := c.Open(temp)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := c.top().openToWrite(name)
+	to, _, err := c.open(path, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -332,7 +418,7 @@ func (c *Cursor) Place(temp, path string) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return err
 	}
-	return above.dir.remove(treepath.Base(temp))
+	return dir.root.Remove(treepath.Base(temp))
 }
 
 // RemoveLeft removes the file or link of a name from the directory at a path and from those
@@ -342,13 +428,13 @@ func (c *Cursor) RemoveLeft(path, name string) (in []string, err error) {
 		return nil, err
 	}
 	for _, d := range c.stack {
-		switch _, err := d.dir.lstat(name); {
+		switch _, err := d.lstat(name); {
 		case IsNotExist(err):
 			continue
 		case transient.Is(err):
 			return in, err
 		}
-		if err := d.dir.remove(name); err != nil {
+		if err := d.root.Remove(name); err != nil {
 			return in, err
 		}
 		in = append(in, d.path)
@@ -356,5 +442,12 @@ func (c *Cursor) RemoveLeft(path, name string) (in []string, err error) {
 	return in, nil
 }
 
-// Sync makes the names in the current directory durable.
-func (c *Cursor) Sync() error { return c.top().sync() }
+// Sync makes the names in the current directory durable, where the system and the file
+// system can do that.
+func (c *Cursor) Sync() error {
+	err := c.top().dir.Sync()
+	if runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}

@@ -60,6 +60,8 @@ func Denial(err error) string {
 	switch code := (syscall.Errno)(0); {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "the user may not write there"
+	case errors.Is(err, syscall.EBUSY): // what can be changed is written in place, see Cursor.Place
+		return "it is mounted from outside, so it can be changed but not deleted"
 	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EILSEQ), errors.Is(err, syscall.EFBIG):
 		errors.As(err, &code)
 		return "the file system cannot store it: " + code.Error()

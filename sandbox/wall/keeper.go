@@ -1,4 +1,4 @@
-package sandbox
+package wall
 
 import "hone/sandbox/internal/process"
 
