@@ -203,17 +203,6 @@ func (p *Past) DeclinedPaths() []string {
 	return paths
 }
 
-// HasDeclined reports whether the user has declined a change of a file before, in any round.
-func (p *Past) HasDeclined(path string) bool {
-	defer p.lock().Unlock()
-	for about, a := range p.given {
-		if about.path == path && !a.Approved && a.By != Outdated {
-			return true
-		}
-	}
-	return false
-}
-
 const maxRefusals = 3
 
 // Refusals returns which edits were refused, and not made later, and why: a line each, and

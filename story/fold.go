@@ -13,7 +13,6 @@ import (
 
 	"hone/history"
 	"hone/internal/render"
-	"hone/workspace"
 )
 
 // Options select what a fold knows and says.
@@ -220,20 +219,4 @@ func (f *Fold) sayFiles(l Level, all []string, each, rest string) {
 	if more := len(all) - len(first); more > 0 {
 		f.say(l, rest, render.Count(more, "more file"), f.o.More)
 	}
-}
-
-func deltaText(d workspace.Delta) string {
-	size := ""
-	if d.After.Digest != "" {
-		size = ", " + render.Bytes(d.After.Size)
-	}
-	switch {
-	case d.Op() == workspace.Removed:
-		return "deleted " + d.Path
-	case d.Op() == workspace.Added:
-		return "created " + d.Path + size
-	case d.Before.Digest == d.After.Digest && d.Before.Mode != d.After.Mode:
-		return "changed the mode of " + d.Path
-	}
-	return "changed " + d.Path + size
 }

@@ -55,7 +55,9 @@ func FirstFindings(findings []check.Finding) (lines []string, more int) {
 // there is none, it returns the last line of an output, or else the first line.
 func tellingLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	output := slices.IndexFunc(lines, headsOutput)
+	output := slices.IndexFunc(lines, func(line string) bool { // checks and builds write it before the output of a program
+		return line == "STDOUT:" || line == "STDERR:" || strings.HasPrefix(line, "Its ") && strings.HasSuffix(line, ":")
+	})
 	if output < 0 || output == len(lines)-1 {
 		return strings.TrimSpace(lines[0])
 	}
@@ -65,6 +67,7 @@ func tellingLine(text string) string {
 			rest = append(rest, line)
 		}
 	}
+	namesError := func(line string) bool { return !headsFailure.MatchString(line) && errorWords.MatchString(line) }
 	for _, tells := range []func(string) bool{pytestError.MatchString, namesError, position.MatchString, headsFailure.MatchString} {
 		if i := slices.IndexFunc(rest, tells); i >= 0 {
 			return strings.TrimSpace(rest[i])
@@ -82,12 +85,3 @@ var (
 	headsFailure = lazyregexp.New(`^\s*(--- FAIL|FAIL\b|={3,} |_{3,} |failures:|test .* FAILED$)`)
 	errorWords   = lazyregexp.New(`(?i)error|undefined|panic:|assert|fail|expected|exception|cannot `)
 )
-
-// Checks and builds write such lines before the output of a program.
-func headsOutput(line string) bool {
-	return line == "STDOUT:" || line == "STDERR:" || strings.HasPrefix(line, "Its ") && strings.HasSuffix(line, ":")
-}
-
-func namesError(line string) bool {
-	return !headsFailure.MatchString(line) && errorWords.MatchString(line)
-}

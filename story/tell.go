@@ -334,7 +334,20 @@ func (f *Fold) tellReport(head string, t history.Report) {
 func (f *Fold) tellSnapshot(o history.Snapshot) {
 	var changes []string
 	for _, d := range f.deltas {
-		changes = append(changes, deltaText(d))
+		size := ""
+		if d.After.Digest != "" {
+			size = ", " + render.Bytes(d.After.Size)
+		}
+		switch {
+		case d.Op() == workspace.Removed:
+			changes = append(changes, "deleted "+d.Path)
+		case d.Op() == workspace.Added:
+			changes = append(changes, "created "+d.Path+size)
+		case d.Before.Digest == d.After.Digest && d.Before.Mode != d.After.Mode:
+			changes = append(changes, "changed the mode of "+d.Path)
+		default:
+			changes = append(changes, "changed "+d.Path+size)
+		}
 	}
 	f.sayFiles(Detail, changes, "    %s", "    [%s changed: %s]")
 	if o.Said != "" {

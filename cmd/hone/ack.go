@@ -13,25 +13,42 @@ import (
 	"hone/history"
 )
 
-// acks are the acknowledgments of a program that stores the events of a run elsewhere.
-type acks struct {
-	lock sync.Mutex
-	more *sync.Cond
-	seq  int64 // of the last event that is stored
-}
-
 // awaitAcks makes a run wait before each model call until in confirms that all its events are
-// stored. The end of in cancels the returned context, as Ctrl-C does: the program that
+// stored, with the number of the last one in a line. The end of in cancels the returned context, as Ctrl-C does: the program that
 // stores the events is gone.
 func awaitAcks(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	k := &acks{}
-	k.more = sync.NewCond(&k.lock)
+	stored := make(chan int64, 1) // the newest number, if no call has waited for it
 	go func() {
 		defer cancel()
-		k.read(in)
+		last := int64(0)
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			seq, err := strconv.ParseInt(strings.TrimSpace(lines.Text()), 10, 64)
+			if err != nil {
+				return
+			}
+			last = max(last, seq)
+			select {
+			case <-stored:
+			default:
+			}
+			stored <- last
+		}
 	}()
-	r.Sending = func() error { return k.wait(ctx, lastCall(r.Past().Events())) }
+	var waiting sync.Mutex
+	last := int64(0)
+	r.Sending = func() error {
+		seq := lastCall(r.Past().Events())
+		waiting.Lock()
+		defer waiting.Unlock()
+		for last < seq && ctx.Err() == nil {
+			select {
+			case last = <-stored:
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
 	return ctx, cancel
 }
 
@@ -48,32 +65,4 @@ func lastCall(events []history.Event) int64 {
 		}
 	}
 	return 0
-}
-
-func (k *acks) read(in io.Reader) {
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		seq, err := strconv.ParseInt(strings.TrimSpace(lines.Text()), 10, 64)
-		if err != nil {
-			return
-		}
-		k.lock.Lock()
-		k.seq = max(k.seq, seq)
-		k.lock.Unlock()
-		k.more.Broadcast()
-	}
-}
-
-// The error is the context's.
-func (k *acks) wait(ctx context.Context, seq int64) error {
-	defer context.AfterFunc(ctx, func() {
-		k.lock.Lock()
-		defer k.lock.Unlock()
-		k.more.Broadcast()
-	})()
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	for k.seq < seq && ctx.Err() == nil {
-		k.more.Wait()
-	}
-	return ctx.Err()
 }

@@ -68,7 +68,17 @@ func answersTo(run *runs.Recorded, values []string) (map[string]hone.Answer, err
 			if before, twice := given[digest]; twice && !sameAnswer(before, a) {
 				return nil, failure.Usage("--answer says two things about "+q.About(), "leave out one of them")
 			}
-			was, answered := lastAnswer(run.Past, func(other hone.Question) bool { return other.Digest(id) == digest })
+			var was hone.Answer
+			answered := false
+			for e, answer := range history.Of[history.Answer](run.Past.Events()) {
+				if answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {
+					continue
+				}
+				begin, _ := run.Past.Begin(*e.Step)
+				if q, is := begin.Payload.(history.Question); is && q.Digest(id) == digest {
+					was, answered = answer, true
+				}
+			}
 			outdated := ""
 			switch {
 			case answered && sameAnswer(was, a):
@@ -92,16 +102,3 @@ func answersTo(run *runs.Recorded, values []string) (map[string]hone.Answer, err
 }
 
 func sameAnswer(a, b hone.Answer) bool { return a.Approved == b.Approved && a.Text == b.Text }
-
-func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
-	for e, answer := range history.Of[history.Answer](past.Events()) {
-		if answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {
-			continue
-		}
-		begin, _ := past.Begin(*e.Step)
-		if q, is := begin.Payload.(history.Question); is && isIt(q) {
-			a, ok = answer, true
-		}
-	}
-	return a, ok
-}

@@ -56,16 +56,6 @@ func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
 	case "show", "watch", "web", "resume", "undo", "replay", "export":
 		c.ValidArgsFunction = a.completeRun
-	case "trust":
-		c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			words, directive := a.completeRun(c, args, word)
-			if len(args) == 0 && len(words) == 0 {
-				return nil, cobra.ShellCompDirectiveDefault // files
-			}
-			return words, directive
-		}
-	case "eval":
-		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "take", "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
@@ -80,30 +70,28 @@ func (a *app) completeWords(c *cobra.Command) {
 			return words, directive
 		}
 	}
-	c.Flags().VisitAll(func(f *pflag.Flag) { completeFlag(c, f) })
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		var complete cobra.CompletionFunc
+		if values := config.Choices(f); values != nil {
+			complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		}
+		switch kind := f.Value.Type(); {
+		case f.Name == "check-format":
+			complete = cobra.FixedCompletions(reader.Names(), cobra.ShellCompDirectiveNoFileComp)
+		case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
+			complete = completeModel
+		case f.Name == "plan" || strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
+			complete = cobra.NoFileCompletions
+		}
+		if complete == nil {
+			return
+		}
+		if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
+			panic(err) // each flag has one
+		}
+	})
 	for _, sub := range c.Commands() {
 		a.completeWords(sub)
-	}
-}
-
-func completeFlag(c *cobra.Command, f *pflag.Flag) {
-	var complete cobra.CompletionFunc
-	if values := config.Choices(f); values != nil {
-		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-	}
-	switch kind := f.Value.Type(); {
-	case f.Name == "check-format":
-		complete = cobra.FixedCompletions(reader.Names(), cobra.ShellCompDirectiveNoFileComp)
-	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
-		complete = completeModel
-	case f.Name == "plan" || strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
-		complete = cobra.NoFileCompletions
-	}
-	if complete == nil {
-		return
-	}
-	if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
-		panic(err) // each flag has one
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		defer stop()
 	}
 	reply := a.connect(h, r, s, o)
-	r.Human = a.human(h, questions, r.Past().HasDeclined, func(q hone.Question) { notify.Question(ctx, q) })
+	r.Human = a.human(h, questions, func(q hone.Question) { notify.Question(ctx, q) })
 	if config.Approve.In(h.Settings().Values) == "all" {
 		s.Say("hone: --approve=all approves every change without asking")
 	}
@@ -197,7 +197,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 			if o.json {
 				fmt.Fprintf(a.out, "%s\n", line)
 			}
-			a.logLine(line, s.Say)
+			if a.log != nil {
+				if _, err := io.WriteString(a.log, a.redactKnown(string(line))+"\n"); err != nil { // the run goes on, because its journal has the event
+					s.Say("hone: note: --log: %v; the rest is not in the file; hone show last --json prints it", err)
+					a.log = nil
+				}
+			}
 		}
 		reply.Show(e)
 	}))
@@ -207,14 +212,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 	return reply
 }
 
-// It is nil if the session asks none. waits is called for each question that the user is asked. declined reports whether the
-// user has declined a change of a file before.
-func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(path string) bool, waits func(hone.Question)) (human hone.Human) {
+// It is nil if the session asks none. waits is called for each question that the user is asked.
+func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hone.Question)) (human hone.Human) {
 	if a.terminal {
 		environ := sandbox.OwnEnviron(a.environ, h.Dir)
 		p := screen.NewPrompter(questions, a.answerLine)
-		p.Waits, p.Declined = waits, declined
-		p.Present, p.Page = a.present, func(text string) error { return showInPager(os.Stderr, environ, a.redactKnown(text)) }
+		p.Waits, p.Present, p.Page = waits, a.present, func(text string) error { return showInPager(os.Stderr, environ, a.redactKnown(text)) }
 		p.Edit = func(path string, content []byte) ([]byte, error) {
 			return editText(a.in, environ, history.ScratchPrefix(h.ID()), path, content)
 		}

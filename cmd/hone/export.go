@@ -107,7 +107,16 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if f.redacted || x.Redacted {
 		err = x.Redact()
 	} else {
-		err = a.collect(ctx, x)
+		var shared loop.Settings
+		_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
+		guard, wrong := harness.NewGuard(ctx, a.env, x.Dir, config.Send.In(shared.Values), shared.Variables(), a.environ)
+		if wrong != nil {
+			return wrong
+		}
+		err = x.Collect(ctx, func(path string, content []byte) bool { // files that are withheld from models are left out
+			_, secret := guard.Withheld(path, content)
+			return secret
+		})
 	}
 	if err != nil {
 		return err
@@ -123,20 +132,6 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	}
 	a.tellExported(x, f.output)
 	return nil
-}
-
-// Files that are withheld from models are left out.
-func (a *app) collect(ctx context.Context, x *runs.Export) error {
-	var shared loop.Settings
-	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
-	guard, err := harness.NewGuard(ctx, a.env, x.Dir, config.Send.In(shared.Values), shared.Variables(), a.environ)
-	if err != nil {
-		return err
-	}
-	return x.Collect(ctx, func(path string, content []byte) bool {
-		_, secret := guard.Withheld(path, content)
-		return secret
-	})
 }
 
 // checkFree reports whether [writeWhole] may write a file, before anything is read.

@@ -243,24 +243,6 @@ func otherName(name string) string {
 		return fix.Kind().Name + ", or hone phase all"
 	case "start", "go":
 		return fix.Kind().Name
-	case "test", "lint":
-		return "check"
-	case "settings", "set":
-		return "config"
-	case "login", "auth", "setup", "configure", "diagnose":
-		return "doctor"
-	case "continue", "retry":
-		return "resume"
-	case "revert", "restore", "rollback", "reset":
-		return "undo"
-	case "apply", "merge":
-		return "take"
-	case "clean", "rm", "delete", "prune":
-		return "gc"
-	case "serve", "ui", "open", "browse":
-		return "web"
-	case "follow", "tail":
-		return "watch"
 	}
 	return ""
 }

@@ -55,17 +55,6 @@ func isLog(name string) bool {
 	return err == io.EOF || n == len(first) && bytes.Equal(head, []byte(first))
 }
 
-// The first fault is said; the run goes on, because its journal has the event.
-func (a *app) logLine(line []byte, say func(format string, args ...any)) {
-	if a.log == nil {
-		return
-	}
-	if _, err := io.WriteString(a.log, a.redactKnown(string(line))+"\n"); err != nil {
-		say("hone: note: --log: %v; the rest is not in the file; hone show last --json prints it", err)
-		a.log = nil
-	}
-}
-
 // eventLine returns an event as --json prints it: its line in the journal. The
 // last event also contains the exit status, and a question also its digest.
 func eventLine(e history.Event) []byte {

@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,39 +96,5 @@ func TestMCP(t *testing.T) {
 	call("undo", map[string]any{"run": short}, "b.txt", false)
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); !os.IsNotExist(err) {
 		t.Errorf("b.txt is still there: %v", err)
-	}
-}
-
-// TestMCPRefusals: a line that is no request is answered as JSON-RPC says, and the server goes on.
-func TestMCPRefusals(t *testing.T) {
-	server := exec.Command("hone", "mcp", "-C", t.TempDir())
-	in, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	answers := bufio.NewScanner(out)
-	for _, c := range [][2]string{
-		{"not JSON", `"id":null,"error":{"code":-32700,`}, {"{\"id\":", `"id":null,"error":{"code":-32700,`},
-		{`{"jsonrpc":"2.0","id":"a","method":5}`, `"id":null,"error":{"code":-32600,`}, {`{"id":1,"method":"ping"}`, `"id":null,"error":{"code":-32600,`},
-		{`3`, `"id":null,"error":{"code":-32600,`}, {`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, `"id":null,"error":{"code":-32600,`},
-		{"\n\r\n" + `{"jsonrpc":"2.0","id":8,"method":"ping"}`, `"id":8,"result":{}`},
-	} {
-		if _, err := fmt.Fprintln(in, c[0]); err != nil {
-			t.Fatal(err)
-		}
-		if !answers.Scan() || !strings.Contains(answers.Text(), c[1]) {
-			t.Fatalf("%.99s: %s, want %s", c[0], answers.Text(), c[1])
-		}
-	}
-	in.Close()
-	if err := server.Wait(); err != nil {
-		t.Error(err)
 	}
 }

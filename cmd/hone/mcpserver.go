@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hone/cmd/hone/report"
@@ -53,49 +50,7 @@ func (s *mcpServer) serve(ctx context.Context) error {
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, s.showRun)
 	mcp.AddTool(m, &mcp.Tool{Name: "stop", Description: "Stop a run that this server has started. What it has changed stays; undo takes it back."}, s.stop)
 	mcp.AddTool(m, &mcp.Tool{Name: "undo", Description: "Restore all files that a run of this server has changed. If one was changed after the run, nothing is restored."}, s.undoRun)
-	answers := &wholeWrites{w: os.Stdout}
-	return m.Run(ctx, &mcp.IOTransport{Reader: requests(s.in, answers), Writer: answers, MaxLineLength: -1})
-}
-
-// wholeWrites writes one answer after another.
-type wholeWrites struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (w *wholeWrites) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.w.Write(b)
-}
-
-func (*wholeWrites) Close() error { return nil }
-
-// requests returns the lines of in that are messages. It answers the others itself: at one the server would end.
-func requests(in io.Reader, answers io.Writer) io.ReadCloser {
-	r, w := io.Pipe()
-	go func() {
-		for lines := bufio.NewReader(in); ; {
-			line, err := lines.ReadBytes('\n')
-			line = bytes.TrimSpace(line)
-			switch _, bad := jsonrpc.DecodeMessage(line); {
-			case len(line) == 0:
-			case bad == nil:
-				_, _ = w.Write(append(line, '\n')) // an error ends the reader, which says it
-			default:
-				code := jsonrpc.CodeInvalidRequest
-				if !json.Valid(line) {
-					code = jsonrpc.CodeParseError
-				}
-				fmt.Fprintf(answers, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"not a message of JSON-RPC 2.0, in one line"}}`+"\n", code)
-			}
-			if err != nil {
-				w.CloseWithError(err)
-				return
-			}
-		}
-	}()
-	return r
+	return m.Run(ctx, &mcp.StdioTransport{MaxLineLength: -1})
 }
 
 const mcpInstructions = "hone runs a model in a loop until a check passes, within a budget that the user has set. Call start, then wait until the run has ended, then show with diff. " +

@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
@@ -28,7 +24,6 @@ import (
 
 type replayFlags struct {
 	dir     string
-	into    string
 	verbose bool
 }
 
@@ -41,7 +36,6 @@ func (a *app) replayCommand() *cobra.Command {
 		},
 	})
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in `DIR`, which must be new or empty")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run while it is replayed")
 	return c
 }
@@ -63,11 +57,11 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return err
 	}
-	scratch, remove, err := scratchFolder(f.into)
+	scratch, err := os.MkdirTemp("", "hone-replay-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	tree, err := workspace.Open(scratch, workspace.Options{Scratch: true})
 	if err != nil {
 		return err
@@ -96,28 +90,19 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return replayMismatch(err, j)
 	}
-	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()), f.into)
+	for _, p := range done.Unexplained {
+		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
+	}
+	for _, p := range done.Lost {
+		fmt.Fprintf(a.out, "not compared (contents were not stored): %s\n", render.Line(p))
+	}
+	if done.Open {
+		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
+	}
+	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
+		render.Count(done.Rounds, "decision"), render.Count(done.Requests, "request"), render.Count(done.Edits, "edit"), render.Count(done.Trees, "snapshot"), j.Head())
+	fmt.Fprintf(a.out, "next: hone show %s\n", render.Line(run+failure.Elsewhere(home.Workspace())))
 	return nil
-}
-
-// It is into, or if that is empty a temporary one. remove removes only the temporary one.
-func scratchFolder(into string) (dir string, remove func() error, err error) {
-	if into == "" {
-		dir, err = os.MkdirTemp("", "hone-replay-")
-		return dir, func() error { return os.RemoveAll(dir) }, err
-	}
-	err = os.Mkdir(into, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		var there []os.DirEntry
-		if there, err = os.ReadDir(into); len(there) > 0 {
-			return "", nil, failure.Usage(into+" is not empty", "name a new or empty directory with --into")
-		}
-	}
-	if err != nil {
-		return "", nil, failure.Usage("--into: "+err.Error(), "name a new or empty directory")
-	}
-	dir, err = filepath.Abs(into)
-	return dir, func() error { return nil }, err
 }
 
 func replayMismatch(err error, j *journal.Journal) error {
@@ -136,24 +121,4 @@ func replayMismatch(err error, j *journal.Journal) error {
 	}
 	return &failure.Error{Kind: failure.Differs, Why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
 		Hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
-}
-
-// at is empty, or the flag -C with the directory.
-func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, at, into string) {
-	for _, p := range r.Unexplained {
-		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))
-	}
-	for _, p := range r.Lost {
-		fmt.Fprintf(a.out, "not compared (contents were not stored): %s\n", render.Line(p))
-	}
-	if r.Open {
-		fmt.Fprintln(a.out, "the journal ends within a round: the run was stopped there, or died")
-	}
-	fmt.Fprintf(a.out, "replay matches: %s, %s, %s and %s; hash of the journal: %s\n",
-		render.Count(r.Rounds, "decision"), render.Count(r.Requests, "request"), render.Count(r.Edits, "edit"), render.Count(r.Trees, "snapshot"), j.Head())
-	next := "hone show " + j.Run() + at
-	if into != "" {
-		next = "git diff --no-index " + strings.TrimSpace(into) + " ."
-	}
-	fmt.Fprintf(a.out, "next: %s\n", render.Line(next))
 }

@@ -60,23 +60,18 @@ func (a *app) runs(dir string, asJSON bool) error {
 		all = append(all, s)
 	}
 	use, useErr := report.UseOf(home) // another user's home may be unreadable in part
-	if !asJSON {
-		return a.printRuns(all, use, failure.Elsewhere(home.Workspace()))
-	}
-	out := json.NewEncoder(a.out)
-	for _, s := range all {
-		if err := out.Encode(s); err != nil {
-			return err
+	if asJSON {
+		out := json.NewEncoder(a.out)
+		for _, s := range all {
+			if err := out.Encode(s); err != nil {
+				return err
+			}
 		}
+		if useErr != nil {
+			return nil
+		}
+		return out.Encode(use)
 	}
-	if useErr != nil {
-		return nil
-	}
-	return out.Encode(use)
-}
-
-// at is empty, or the flag -C for the command that the line names.
-func (a *app) printRuns(all []report.Summary, use report.Use, at string) error {
 	columns, _ := a.outExtent()
 	for _, line := range append(report.Table(all, a.outColour), use.String()) {
 		if columns > 0 {
@@ -89,6 +84,6 @@ func (a *app) printRuns(all []report.Summary, use report.Use, at string) error {
 	if !slices.ContainsFunc(all, func(s report.Summary) bool { return s.Foreign }) {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN"+at)
+	_, err = fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN"+failure.Elsewhere(home.Workspace()))
 	return err
 }

@@ -155,7 +155,7 @@ func (a *app) showDiff(ctx context.Context, r *report.Run, round int) error {
 	if len(diff)+len(omitted) == 0 {
 		why := fmt.Sprintf("round %d changed no files", round)
 		if round == 0 {
-			why = cmp.Or(report.RestoredText(r.Past, r.ID+failure.Elsewhere(r.Home.Workspace())), "the run changed no files")
+			why = cmp.Or(report.UndoneText(r.Past, r.ID+failure.Elsewhere(r.Home.Workspace())), "the run changed no files")
 		}
 		a.say("note", why)
 		return nil

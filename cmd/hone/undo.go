@@ -56,11 +56,10 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.say("note", failure.NoticeText(n))
 	}
 	run.Journal.Observe(a.observer)
-	plan, err := planUndo(ctx, run, f.round, !f.dryRun && f.plan == nil)
+	plan, err := planUndo(ctx, run, f.round)
 	if err != nil {
 		return err
 	}
-	a.sayNotes(plan.Notes)
 	if f.plan != nil && *f.plan != plan.digest() {
 		return failure.Usage("nothing was undone, because the files or the run have changed since the preview",
 			fmt.Sprintf("preview it again: hone undo %s%s --dry-run", plan.named, toRound(plan.Round)))

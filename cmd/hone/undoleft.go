@@ -37,7 +37,13 @@ func (p *undoPlan) leftLines(ctx context.Context, restored []string, end time.Ti
 		})
 	}
 	add("changed outside the run", p.Outside)
-	add("run log", topLevel(logs))
+	for i, name := range logs { // the directory at the top stands for all that is in it
+		if top, _, inside := strings.Cut(name, "/"); inside {
+			logs[i] = top + "/"
+		}
+	}
+	slices.Sort(logs)
+	add("run log", slices.Compact(logs))
 	add("may be older than the run", p.Doubtful)
 	add("ignored by git, changed after the run started", left.Ignored)
 	add("commit", left.Commits)
@@ -64,19 +70,6 @@ func (p *undoPlan) repositoryLines() (lines []string) {
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)
-}
-
-// Paths without a top-level directory stay.
-func topLevel(paths []string) []string {
-	var names []string
-	for _, p := range paths {
-		if top, _, inside := strings.Cut(p, "/"); inside {
-			p = top + "/"
-		}
-		names = append(names, p)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // placeRun brings the tree into the state in which a run left its own, if it was imported
@@ -110,22 +103,4 @@ func placeRun(ctx context.Context, run *runs.Recorded) (notes []string, err erro
 		notes = append(notes, "not restored, because the run has no contents of them: "+render.Names(p.Missing))
 	}
 	return notes, nil
-}
-
-// An undo of files that were not restored here would be recorded, and keep [placeRun] from restoring them later. A tree that is
-// the run's already passes.
-func checkPlaced(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
-	if p == nil || err != nil {
-		return err
-	}
-	if len(p.Changes)+len(p.Conflicts) == 0 {
-		return run.Place(ctx, p)
-	}
-	named := run.Journal.Run() + failure.Elsewhere(run.Dir)
-	hint := fmt.Sprintf("hone resume %s restores them, and continues", named)
-	if last := run.Past.Facts().State.Round; last > 0 {
-		hint += fmt.Sprintf("; hone undo %s --to-round %d only restores them", named, last)
-	}
-	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
 }

@@ -22,31 +22,31 @@ import (
 // undoPlan is what an undo of a run would do.
 type undoPlan struct {
 	*history.Reversal
-	Notes []string // what was done to find it
 
 	run   *runs.Recorded
 	named string // the run for a command line
 }
 
 // planUndo returns what an undo of a run to the end of a round would restore; round 0 is before
-// the first. If the run was imported, round is not 0, and place is true, it first restores the
-// files as the run left them.
-func planUndo(ctx context.Context, run *runs.Recorded, round int, place bool) (*undoPlan, error) {
+// the first. It refuses a run that was imported and whose files are not restored here yet.
+func planUndo(ctx context.Context, run *runs.Recorded, round int) (*undoPlan, error) {
 	p := &undoPlan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
-	rounds := run.Past.Facts().State.Round
-	var err error
-	switch {
-	case round > rounds:
+	if rounds := run.Past.Facts().State.Round; round > rounds {
 		return nil, failure.Usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+p.named)
-	case round == 0 || !place:
-		err = checkPlaced(ctx, run)
+	}
+	own := kinds.Own(run.Start, run.Past)
+	place, err := run.Placement(ctx, own)
+	switch {
+	case err != nil || place == nil:
+	case len(place.Changes)+len(place.Conflicts) > 0: // the undo would be recorded, and keep resume from restoring them
+		err = failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", "hone resume "+p.named+" restores them, and continues")
 	default:
-		p.Notes, err = placeRun(ctx, run)
+		err = run.Place(ctx, place)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.Reversal, err = history.Reverse(ctx, run.Journal, run.Tree, round, kinds.Own(run.Start, run.Past))
+	p.Reversal, err = history.Reverse(ctx, run.Journal, run.Tree, round, own)
 	return p, err
 }
 

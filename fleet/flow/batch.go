@@ -56,13 +56,13 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 func newBatch(in Input) *batch {
 	in.Parallel, in.Tries = cmp.Or(in.Parallel, 8), cmp.Or(in.Tries, 20)
 	in.Heartbeat = cmp.Or(in.Heartbeat, time.Minute)
-	in.Least = group.Amount{Tokens: cmp.Or(in.Least.Tokens, 100_000), Cost: cmp.Or(in.Least.Cost, group.Dollars(0.10))}
 	b := &batch{Input: in, legs: map[int]workflow.CancelFunc{}}
 	if in.Carried != nil {
 		b.Carried, b.Input.Carried = *in.Carried, nil
 		return b
 	}
-	b.Bank, b.Progress = group.Bank{Cap: in.Max, Least: in.Least}, make([]Progress, len(in.Jobs))
+	least := group.Amount{Tokens: 100_000, Cost: group.Dollars(0.10)} // for the first leg of a job, if so much is free
+	b.Bank, b.Progress = group.Bank{Cap: in.Max, Least: least}, make([]Progress, len(in.Jobs))
 	for i := range b.Progress {
 		b.Progress[i].State = Queued
 	}

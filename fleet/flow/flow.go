@@ -47,9 +47,6 @@ type Input struct {
 	Max      group.Amount `json:"max,omitzero"` // of all jobs; a part that is 0 has no limit
 	Parallel int          `json:"parallel"`     // the number of legs at the same time; 0 means 8
 
-	// Least is the smallest loan for the first leg of a job, if so much is free. A part
-	// that is 0 means 100 000 tokens or 0.10 USD.
-	Least group.Amount `json:"least,omitzero"`
 	// Heartbeat is the time after which a silent worker counts as lost; 0 means 60 s.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Tries is how often a leg is tried when workers are lost or fail; 0 means 20.

@@ -208,7 +208,14 @@ func badRepo(repo string) (problem, hint string) {
 	case strings.HasPrefix(repo, "-"), strings.Contains(repo, "::"):
 		return "it is not the address of a repository", example
 	case err == nil && u.Scheme != "" && u.Host != "":
-		return badAddress(u)
+		_, password := u.User.Password()
+		switch ssh := u.Scheme == "ssh" || u.Scheme == "git+ssh"; {
+		case password, u.User != nil && !ssh, u.RawQuery != "": // except with ssh, a user name alone can be a key
+			return "the URL contains a user name, a password or a query", "remove it, and give the keys to the workers, for example with git's credential helper"
+		case !ssh && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git" && u.Scheme != "file":
+			return fmt.Sprintf("hone does not fetch from %s URLs", u.Scheme), "write a URL that begins with https:// or ssh://"
+		}
+		return "", ""
 	case err != nil && strings.Contains(repo, "://"):
 		return "it is not a URL", example
 	case scp.MatchString(repo), filepath.IsAbs(repo), path.IsAbs(repo), err == nil && u.Scheme == "file":
@@ -219,18 +226,6 @@ func badRepo(repo string) (problem, hint string) {
 
 // scp is the short form of an ssh address: user@host:path.
 var scp = regexp.MustCompile(`^([A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:[^:]+$`)
-
-// It refuses keys in URLs. Except with ssh, a user name alone can be a key.
-func badAddress(u *url.URL) (problem, hint string) {
-	_, password := u.User.Password()
-	switch ssh := u.Scheme == "ssh" || u.Scheme == "git+ssh"; {
-	case password, u.User != nil && !ssh, u.RawQuery != "":
-		return "the URL contains a user name, a password or a query", "remove it, and give the keys to the workers, for example with git's credential helper"
-	case !ssh && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git" && u.Scheme != "file":
-		return fmt.Sprintf("hone does not fetch from %s URLs", u.Scheme), "write a URL that begins with https:// or ssh://"
-	}
-	return "", ""
-}
 
 func findLoop(name string) (kind loop.Kind, problem, hint string) {
 	var names []string

@@ -49,29 +49,25 @@ func EvaluationOf(name string, results []eval.Result) Evaluation {
 		for _, name := range cases {
 			row := Row{Name: name}
 			for _, model := range models {
-				row.Cells = append(row.Cells, triesCell(results, name, model))
+				of := slices.DeleteFunc(slices.Clone(results), func(r eval.Result) bool { return r.Case != name || r.Model != model })
+				slices.SortStableFunc(of, func(x, y eval.Result) int { return x.Time - y.Time })
+				var c Cell
+				passed := 0
+				for _, r := range of {
+					mark := story.Failed
+					if r.Passed {
+						mark = story.Passed
+						passed++
+					}
+					c.Marks = append(c.Marks, Tick{Mark: string(mark), Title: fmt.Sprintf("try %d: %s, %s, %s tokens", r.Time, r.Why, render.Count(r.Rounds, "round"), render.Short(r.Tokens))})
+				}
+				if len(of) > 1 {
+					c.Text = fmt.Sprintf("%d/%d", passed, len(of))
+				}
+				row.Cells = append(row.Cells, c)
 			}
 			e.Cases.Rows = append(e.Cases.Rows, row)
 		}
 	}
 	return e
-}
-
-func triesCell(results []eval.Result, name, model string) Cell {
-	of := slices.DeleteFunc(slices.Clone(results), func(r eval.Result) bool { return r.Case != name || r.Model != model })
-	slices.SortStableFunc(of, func(x, y eval.Result) int { return x.Time - y.Time })
-	var c Cell
-	passed := 0
-	for _, r := range of {
-		mark := story.Failed
-		if r.Passed {
-			mark = story.Passed
-			passed++
-		}
-		c.Marks = append(c.Marks, Tick{Mark: string(mark), Title: fmt.Sprintf("try %d: %s, %s, %s tokens", r.Time, r.Why, render.Count(r.Rounds, "round"), render.Short(r.Tokens))})
-	}
-	if len(of) > 1 {
-		c.Text = fmt.Sprintf("%d/%d", passed, len(of))
-	}
-	return c
 }

@@ -176,23 +176,18 @@ func (a Account) Notes() []string {
 		now = time.Now()
 	}
 	add(story.OutagesText(a.Past.Events(), now))
-	if !a.End.Restored {
-		add(RestoredText(a.Past, a.ID+at))
-	}
+	add(UndoneText(a.Past, a.ID+at))
 	return notes
 }
 
-// RestoredText says that the files of a run were restored to those of a round, and how to redo
-// what was undone; empty if they were not. run may be followed by -C.
-func RestoredText(past *history.Past, run string) string {
-	switch to, last := past.Facts().RestoredTo, past.Facts().State.Round; {
-	case to == nil:
+// UndoneText says that the user restored the files of a run to those of a round, and how to redo
+// what was undone; empty if not. run may be followed by -C.
+func UndoneText(past *history.Past, run string) string {
+	to := past.UndoneTo()
+	if to == nil {
 		return ""
-	case *to == last:
-		return "redone: the files are as they were " + story.EndOfRound(*to)
-	default:
-		return fmt.Sprintf("undone: the files are as they were %s; to redo it, run: hone undo %s --to-round %d", story.EndOfRound(*to), run, last)
 	}
+	return fmt.Sprintf("undone: the files are as they were %s; to redo it, run: hone undo %s --to-round %d", story.EndOfRound(*to), run, past.Facts().State.Round)
 }
 
 // Hash returns the hash of the last event, which covers the complete journal.

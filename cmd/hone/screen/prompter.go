@@ -31,9 +31,6 @@ type Prompter struct {
 	// Waits is called once for each question, before the user answers; nil does
 	// nothing.
 	Waits func(q hone.Question)
-	// Declined reports whether the user has declined a change of a file before: a question
-	// about another one says so. Nil means never.
-	Declined func(path string) bool
 
 	screen      *Screen
 	next        func() <-chan string
@@ -241,11 +238,8 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	added, removed := render.Stat(q.Old, q.New)
 	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, story.Verb(q), render.Line(q.Path))
 	reason := render.Line(q.Reason)
-	switch {
-	case q.Edited:
+	if q.Edited {
 		reason = "edited by you; " + reason
-	case p.Declined != nil && p.Declined(q.Path):
-		reason = "not the change that you declined, but another; " + reason
 	}
 	about := "   (" + reason + ")"
 	if q.AboutJudges() { // which has a long reason

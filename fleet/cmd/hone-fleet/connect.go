@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -26,21 +25,11 @@ import (
 // answerWithin is how long the commands wait for the server, and for a worker to answer for a batch.
 const answerWithin = 15 * time.Second
 
-type server struct{ address, namespace, profile string }
-
-func (s *server) register(c *cobra.Command) {
-	f := c.PersistentFlags()
-	f.StringVar(&s.address, "address", "", "HOST:PORT of the Temporal server (default TEMPORAL_ADDRESS, or "+client.DefaultHostPort+")")
-	f.StringVar(&s.namespace, "namespace", "", "namespace on the server (default TEMPORAL_NAMESPACE, or "+client.DefaultNamespace+")")
-	f.StringVar(&s.profile, "profile", "", "profile in Temporal's configuration file (default TEMPORAL_PROFILE)")
-}
-
-// The flags come first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…,
-// TEMPORAL_API_KEY), then the profile of its configuration file.
+// A flag comes first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
+// TEMPORAL_TLS_…, TEMPORAL_API_KEY), then the profile of its configuration file that TEMPORAL_PROFILE names.
 func (a *app) dial(ctx context.Context) (client.Client, error) {
-	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: a.server.profile})
-	p.Address = cmp.Or(a.server.address, p.Address, client.DefaultHostPort)
-	p.Namespace = cmp.Or(a.server.namespace, p.Namespace, client.DefaultNamespace)
+	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	p.Address, p.Namespace = cmp.Or(a.address, p.Address, client.DefaultHostPort), cmp.Or(p.Namespace, client.DefaultNamespace)
 	var o client.Options
 	if err == nil {
 		o, err = p.ToClientOptions(envconfig.ToClientOptionsRequest{})

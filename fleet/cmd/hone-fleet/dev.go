@@ -74,7 +74,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		}
 		l.Close()
 	}
-	a.server.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port))
+	a.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ended := make(chan struct{})
@@ -110,7 +110,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\nfor results: --store %s --key %s\n",
-		a.server.address, f.dir, f.uiPort, w.store, w.key)
+		a.address, f.dir, f.uiPort, w.store, w.key)
 	stop, err := startWorker(t, *w, legs)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"hone"
 	"hone/cmd/hone/failure"
@@ -41,8 +42,8 @@ func main() {
 
 type app struct {
 	out, err io.Writer
-	server   server
-	parsed   bool // the command line is valid
+	address  string // of the Temporal server, if it was typed
+	parsed   bool   // the command line is valid
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
@@ -91,7 +92,7 @@ Start with: hone-fleet dev`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetVersionTemplate("hone-fleet {{.Version}}\n")
-	a.server.register(root)
+	root.PersistentFlags().StringVar(&a.address, "address", "", "HOST:PORT of the Temporal server (default TEMPORAL_ADDRESS, or "+client.DefaultHostPort+")")
 	root.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.cancelCommand(),
 		a.resultsCommand(), a.workerCommand(), a.devCommand())
 	return root

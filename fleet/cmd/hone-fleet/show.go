@@ -46,19 +46,6 @@ func (a *app) show(ctx context.Context, f showFlags, t client.Client, s flow.Sta
 			return err
 		}
 	}
-	addProgress(ctx, t, &s)
-	if f.json {
-		err = a.printJSON(s)
-	} else {
-		a.printStatus(s)
-	}
-	if f.wait && err == nil {
-		return unfinished(s)
-	}
-	return err
-}
-
-func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if j.State != flow.Running {
@@ -76,6 +63,15 @@ func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 			}
 		}
 	}
+	if f.json {
+		err = a.printJSON(s)
+	} else {
+		a.printStatus(s)
+	}
+	if f.wait && err == nil {
+		return unfinished(s)
+	}
+	return err
 }
 
 // No job will then continue by itself. If the server is down, it tries again.
