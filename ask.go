@@ -170,7 +170,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole)), Stronger: m.role.Escalation != nil}, err
 	}
 	got, err := step(ctx, m.r, &stepSpec{event: history.TypeAsk, name: m.role.Name}, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
-		sent := model.Request{MaxOutput: req.MaxOutput, Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received,
+		sent := model.Request{MaxOutput: req.MaxOutput, Seq: m.r.Past().Facts().Replies, Stream: m.r.Stream, Received: m.r.Received,
 			// The same in all processes of a run; it reveals nothing.
 			CacheKey: workspace.Digest([]byte(m.r.Journal.Run() + "\x00" + m.role.Name))[:32]}
 		if err := json.Unmarshal(whole, &sent); err != nil {
@@ -266,7 +266,7 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 	r.at.Turn = 1
 	agent := paid.Session{Account: r.Account(), Role: role.Name, Candidate: role.ownModel()}
 	ask := func(ctx context.Context, sent []byte) (history.Replied, error) {
-		req := model.Request{Stream: r.Stream, Seq: r.Past().Replies()}
+		req := model.Request{Stream: r.Stream, Seq: r.Past().Facts().Replies}
 		if err := json.Unmarshal(sent, &req); err != nil {
 			return history.Replied{}, err
 		}

@@ -113,7 +113,7 @@ func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (s histor
 		}
 		s.Restored = append(s.Restored, history.Restored{Path: p.Path, Why: why})
 	}
-	s.Said, s.Outside = putBackText(s.Restored), r.Past().UntoldChanges()
+	s.Said, s.Outside = putBackText(s.Restored), r.Past().Facts().Untold
 	s.Manifest, s.Tree, err = r.storeManifest()
 	return s, err
 }

@@ -407,7 +407,7 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
 	edited, began := map[string]bool{}, r.Past().First().Time
-	for _, v := range r.Past().Edits() {
+	for _, v := range r.Past().Facts().Edits {
 		edited[v.Path] = true
 	}
 	// What belongs in a clean copy: what git sees, what has not changed since the run began, and what an edit of the run wrote.

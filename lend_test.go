@@ -22,7 +22,7 @@ func TestLoans(t *testing.T) {
 	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 		first = must(r.Account().Lend("attempt 1", "m", 1000, &price))
 		second := must(r.Account().Lend("attempt 2", "m", 500, new(float64)))
-		if got := r.Past().Ledger(); got.Tokens != 1500 || got.Assumed != 1500 || got.Cost != 0.5 {
+		if got := r.Past().Facts().Ledger; got.Tokens != 1500 || got.Assumed != 1500 || got.Cost != 0.5 {
 			t.Errorf("lent: %+v", got)
 		}
 		must(0, r.Account().Repay(second, history.Ledger{Tokens: 70, Assumed: 20, Cost: 0.25, Known: model.Usage{Input: 30, Output: 20}}))
@@ -34,7 +34,7 @@ func TestLoans(t *testing.T) {
 			t.Errorf("open: %+v", open)
 		}
 		must(0, r.Account().Repay(first, history.Ledger{Tokens: 100, Known: model.Usage{Input: 100}}))
-		if got, want := r.Past().Ledger(), (history.Ledger{Reserves: 2, Tokens: 170, Assumed: 20, Cost: 0.25, Known: model.Usage{Input: 130, Output: 20}}); !cmp.Equal(got, want) {
+		if got, want := r.Past().Facts().Ledger, (history.Ledger{Reserves: 2, Tokens: 170, Assumed: 20, Cost: 0.25, Known: model.Usage{Input: 130, Output: 20}}); !cmp.Equal(got, want) {
 			t.Errorf("repaid: %+v", got)
 		}
 		return nil, nil

@@ -45,7 +45,7 @@ func (r *Run) New(found []check.Finding) (added []check.Finding, old int, err er
 
 // It is nil before the first round: the check may run there again, and then it makes another one.
 func (r *Run) readBaseline() (check.Baseline, error) {
-	object := r.Past().Baseline()
+	object := r.Past().Facts().Baseline
 	if r.at.Round == 0 || object == "" || r.baseline != nil {
 		return r.baseline, nil
 	}

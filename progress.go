@@ -17,7 +17,7 @@ import (
 // is a circle, and one with fewer findings than the last is worth restoring.
 
 func (r *Run) statesBefore(round int) []State {
-	return slices.DeleteFunc(slices.Clone(r.Past().States()), func(s State) bool { return s.Round >= round })
+	return slices.DeleteFunc(slices.Clone(r.Past().Facts().States), func(s State) bool { return s.Round >= round })
 }
 
 // fingerprint returns a digest that is equal for states with the same tree,
@@ -37,8 +37,8 @@ func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	if s.Same = nil; blockingSources(*s)[check.SourceReply] || !check.Blocking(s.Findings) {
 		return nil
 	}
-	if first, ok := r.Past().Before(); ok {
-		earlier = append([]State{first}, earlier...)
+	if first := r.Past().Facts().Before; first != nil {
+		earlier = append([]State{*first}, earlier...)
 	}
 	judged := slices.DeleteFunc(slices.Clone(earlier), func(s State) bool { return blockingSources(s)[check.SourceReply] })
 	i := slices.IndexFunc(judged, func(before State) bool { return before.Fingerprint == s.Fingerprint })
@@ -72,7 +72,7 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 
 // An edit of a file that git ignores counts as a change.
 func (r *Run) changedNothing() bool {
-	return r.found != nil && len(r.changes(r.found, r.last)) == 0 && !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
+	return r.found != nil && len(r.changes(r.found, r.last)) == 0 && !slices.ContainsFunc(r.Past().Facts().Edits, func(v workspace.Verdict) bool {
 		_, listed := r.found.Entry(v.Path)
 		return !listed && v.Before.Digest != v.After.Digest
 	})
@@ -178,17 +178,17 @@ func (r *Run) addNotes(end *End, states []State) {
 	if n := len(states); n > 0 && end.Kind != KindBlocked && firstBlocker(states[n-1].Findings) != "" {
 		end.Notes = append(end.Notes, "what blocked it was not removed: "+firstBlocker(states[n-1].Findings))
 	}
-	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
+	if open := r.Past().Facts().Pending; len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
 	if end.Kind != KindDone {
 		end.Notes = append(end.Notes, r.Past().Denied()...)
 	}
-	end.Notes = append(end.Notes, r.Past().ModelChanges()...)
-	if c, ok, _ := r.cutShort(r.Past().LastRound(), ""); ok && end.Kind != KindDone {
+	end.Notes = append(end.Notes, r.Past().Facts().ModelChanges...)
+	if c, ok, _ := r.cutShort(r.Past().Facts().LastRound, ""); ok && end.Kind != KindDone {
 		end.Notes = append(end.Notes, "the last session was ended: "+c.Why)
 	}
-	if first, seen := r.Past().FirstCheck(); r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
+	if first := r.Past().Facts().FirstCheck; r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && first != nil && !check.Blocking(first.Findings) {
 		switch {
 		case r.Trust.Proof != nil:
 			end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
@@ -216,16 +216,16 @@ func (r *Run) addNotes(end *End, states []State) {
 }
 
 func (r *Run) restoredTo(round int) bool {
-	to := r.Past().RestoredTo()
+	to := r.Past().Facts().RestoredTo
 	return to != nil && *to == round
 }
 
 // It also takes back what a run with a number as its judge has not measured.
 func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err error) {
-	best, ok := bestRound(r.Past().States())
+	best, ok := bestRound(r.Past().Facts().States)
 	if ok = ok && r.Trust.KeepBest && kind.UsedUp(); r.Metric != nil { // whatever is not measured is taken back
-		best = r.Past().State()
-		ok = best.Decision != "" && r.Past().LastRound() > best.Round
+		best = r.Past().Facts().State
+		ok = best.Decision != "" && r.Past().Facts().LastRound > best.Round
 	}
 	if !ok || r.restoredTo(best.Round) {
 		return false, nil
@@ -282,7 +282,7 @@ func (r *Run) anotherWay() Next {
 // fewer findings; 0 if there is none yet.
 func (r *Run) escalationRound(after int) int {
 	var judged []State
-	if c, ok := r.Past().FirstCheck(); ok && len(c.Findings) > 0 {
+	if c := r.Past().Facts().FirstCheck; c != nil && len(c.Findings) > 0 {
 		judged = append(judged, State{Findings: c.Findings})
 	}
 	n := 0

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"hone/history"
 	"hone/journal"
@@ -93,9 +94,9 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	if err != nil {
 		return err
 	}
-	r.Limits = r.Past().Limits()
+	r.Limits = r.Past().Facts().Limits
 	r.Limits.Time = 0
-	s := r.Past().State()
+	s := r.Past().Facts().State
 	r.startRound(s.Round)
 	switch {
 	case r.decidesAgain(s):
@@ -166,34 +167,66 @@ func (p *played) missing(id journal.Identity) error {
 	if other == nil {
 		other = p.decision
 	}
-	return &journal.DivergedError{Recorded: other.Line(), Replayed: []byte("the step " + id.String())}
+	return &divergedError{*other, other.Line(), []byte("the step " + id.String())}
+}
+
+// decide compares an event that the replayed round adds with the decision, which alone may follow.
+func (p *played) decide(n journal.Entry) (journal.Event, error) {
+	if p.decision == nil {
+		return journal.Event{}, errJournalEnds
+	}
+	now, err := p.r.encoded(n.Payload)
+	if err == nil && n.Type != p.decision.Type {
+		err = &divergedError{*p.decision, p.decision.Line(), now}
+	}
+	if err = cmp.Or(err, compare(*p.decision, now)); err != nil {
+		return journal.Event{}, err
+	}
+	return p.r.Journal.Skip(), nil
 }
 
 func (p *played) same(record journal.Event, payload any) error {
 	p.use(record)
 	now, err := p.r.encoded(payload)
-	if err != nil {
-		return err
-	}
-	was, err := journal.Encode(history.Decode(record).Payload)
-	if err == nil && !bytes.Equal(was, now) {
-		err = &journal.DivergedError{Recorded: record.Line(), Replayed: now}
+	return cmp.Or(err, compare(record, now))
+}
+
+func compare(recorded journal.Event, now []byte) error {
+	again, err := journal.ParseLine(now) // both are decoded, because JSON has no bytes that are not UTF-8
+	again.Type, again.Phase, again.Step = recorded.Type, recorded.Phase, recorded.Step
+	was, err1 := journal.Encode(history.Decode(recorded).Payload)
+	is, err2 := journal.Encode(history.Decode(again).Payload)
+	if err = cmp.Or(err, err1, err2); err == nil && !bytes.Equal(was, is) {
+		err = &divergedError{recorded, was, is}
 	}
 	return err
+}
+
+// divergedError says that a replayed run does not do what was recorded.
+type divergedError struct {
+	event    journal.Event
+	was, now []byte // of the event: what was recorded, and what the replay has
+}
+
+func (e *divergedError) Error() string {
+	same := 0
+	for same < min(len(e.was), len(e.now)) && e.was[same] == e.now[same] {
+		same++
+	}
+	excerpt := func(b []byte) string {
+		return strings.ToValidUTF8(string(b[max(0, same-60):min(len(b), same+160)]), "")
+	}
+	return fmt.Sprintf("event %d (%s) differs: recorded …%s, replayed …%s", e.event.Seq, e.event.Type, excerpt(e.was), excerpt(e.now))
 }
 
 // stopped judges the error of a round that the journal does not decide: the recorded run must
 // have ended with it too.
 func (p *played) stopped(ctx context.Context, err error) error {
-	var diverged *journal.DivergedError
-	if errors.As(err, &diverged) && diverged.Recorded == nil {
-		return errJournalEnds
-	}
-	if err == nil || ctx.Err() != nil || errors.Is(err, errJournalEnds) || diverged != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errJournalEnds) || errors.As(err, new(*divergedError)) {
 		return err
 	}
 	stop := p.r.stopFor(ctx, err)
-	if end, ended := p.r.Past().End(); !ended || end.Kind != stop.Kind || end.Why != p.r.cleanText(stop.Error()) {
+	if end, ended := p.r.Past().Facts().End, p.r.Past().Facts().Ended; !ended || end.Kind != stop.Kind || end.Why != p.r.cleanText(stop.Error()) {
 		return err
 	}
 	return nil

@@ -15,7 +15,7 @@ func (r *Run) resume(ctx context.Context) error {
 	if r.resumed {
 		return nil
 	}
-	if r.Past().Begun() {
+	if r.Past().Facts().Begun {
 		if err := r.tell(history.TypeResume, history.Resumed{Limits: r.Limits, Outputs: r.Outputs}); err != nil {
 			return err
 		}
@@ -58,9 +58,9 @@ func (r *Run) askPending(ctx context.Context) error {
 	if r.Human == nil {
 		return nil
 	}
-	r.at.Session = -r.Past().Resumes()
+	r.at.Session = -r.Past().Facts().Resumes
 	defer func() { r.at.Session = 0 }()
-	for _, q := range r.Past().Asked() {
+	for _, q := range r.Past().Facts().Asked {
 		if _, answered := r.Past().AnswerTo(q); answered {
 			continue
 		}
@@ -68,7 +68,7 @@ func (r *Run) askPending(ctx context.Context) error {
 			return err
 		}
 	}
-	pending := r.Past().Pending()
+	pending := r.Past().Facts().Pending
 	if len(pending) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *Run) askPending(ctx context.Context) error {
 
 // It reads no file, so that a replay returns the same.
 func (r *Run) openQuestions() []Question {
-	return slices.DeleteFunc(r.Past().Pending(), func(q Question) bool {
+	return slices.DeleteFunc(slices.Clone(r.Past().Facts().Pending), func(q Question) bool {
 		e, listed := r.last.Entry(q.Path)
 		return listed && e.Digest != "" && e.Digest != q.Before.Digest
 	})

@@ -38,7 +38,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		}
 		if failure != nil {
 			stop := r.stopFor(ctx, failure)
-			s = r.Past().State()
+			s = r.Past().Facts().State
 			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
 			checks := r.Past().Records("check")
 			switch n := len(checks); {
@@ -51,7 +51,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)
 		if restored {
-			s.Findings = r.Past().State().Findings // of the tree that was restored
+			s.Findings = r.Past().Facts().State.Findings // of the tree that was restored
 		}
 		end, err2 := r.recordEnd(s)
 		if s.Kind == KindFailed && isUnrecorded(failure) && isUnrecorded(err2) {
@@ -70,10 +70,10 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 // Next may be called again after an error: it keeps nothing in memory that is
 // not in the journal.
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
-	s := r.Past().State()
+	s := r.Past().Facts().State
 	r.startRound(s.Round)
 	r.age = min(r.age, aged)
-	if err := cmp.Or(r.Past().Err(), r.find()); err != nil {
+	if err := cmp.Or(r.Past().Facts().Fault, r.find()); err != nil {
 		return s, err
 	}
 	if r.isOver(s) {
@@ -197,8 +197,8 @@ func (r *Run) isOver(s State) bool {
 	case !r.resumed && r.Human != nil && len(r.Past().Waiting()) > 0:
 		return false
 	case r.Metric != nil && (s.Kind == KindStuck || s.Kind == KindRounds):
-		return r.plateau(s, r.Past().States()) != ""
-	case r.stuck(r.Past().States()), r.Limits.Unreadable > 0 && unusableInARow(r.Past().States()) >= r.Limits.Unreadable:
+		return r.plateau(s, r.Past().Facts().States) != ""
+	case r.stuck(r.Past().Facts().States), r.Limits.Unreadable > 0 && unusableInARow(r.Past().Facts().States) >= r.Limits.Unreadable:
 		return true
 	}
 	return !check.Blocking(s.Findings) && s.Kind != KindBudget || s.Round >= r.Limits.MaxRounds()
@@ -206,7 +206,7 @@ func (r *Run) isOver(s State) bool {
 
 // A check that could not run runs again before another round is paid for.
 func (r *Run) decidesAgain(s State) bool {
-	return s.Decision == StopNow && (r.Past().Reopened() || s.Kind == KindFailed && onlyBroken(s.Checked))
+	return s.Decision == StopNow && (r.Past().Facts().Reopened || s.Kind == KindFailed && onlyBroken(s.Checked))
 }
 
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
@@ -265,7 +265,7 @@ func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 		if err != nil {
 			return history.Opened{}, err
 		}
-		o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
+		o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Facts().Outside, RestoredTo: r.Past().Facts().RestoredTo}
 		judges, err := r.judgesNote()
 		o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
 		return o, err

@@ -59,8 +59,8 @@ func (r *Run) storeManifest() (object, tree string, err error) {
 
 // find learns what the run found in the tree, once it is recorded.
 func (r *Run) find() (err error) {
-	o, ok := r.Past().Opened()
-	if !ok || r.found != nil {
+	o := r.Past().Facts().Opened
+	if o == nil || r.found != nil {
 		return nil
 	}
 	found, err := r.readManifest(o.Manifest)

@@ -305,7 +305,7 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 		n.Payload = json.RawMessage(b)
 	}
 	if r.replaying != nil {
-		return r.Journal.Append(n) // which compares it with the recorded event
+		return r.replaying.decide(n)
 	}
 	switch n.Type {
 	case history.TypeEnd, history.TypeReply, history.TypeReserve, history.TypeCommit, history.TypeUsage, history.TypeRetry, history.TypeFailover:

@@ -91,7 +91,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	case errors.Is(context.Cause(ctx), errTime):
 		limit := r.Limits.Time
 		why := fmt.Sprintf("the time limit of %s is reached", history.DurationText(limit))
-		if o := r.Past().Outage(); o.Tries > 0 {
+		if o := r.Past().Facts().Outage; o.Tries > 0 {
 			why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 		}
 		return &Stop{Kind: KindBudget, Why: why, Next: history.MoreTime(limit)}
@@ -99,7 +99,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		return stop
 	case errors.As(err, &usage) && !transient.Is(err):
 		return &Stop{Kind: KindUsage, Why: usage.Why, Next: usage.resume()}
-	case errors.As(err, &room) && r.Past().Replies() == 0:
+	case errors.As(err, &room) && r.Past().Facts().Replies == 0:
 		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: room.Next()}
 	case room != nil:
 		return &Stop{Kind: KindContext, Why: room.Error(), Next: room.Next()}
@@ -117,18 +117,18 @@ func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this")
 var errTime = errors.New("the run's time is used up")
 
 func (r *Run) recordEnd(s State) (End, error) {
-	spent := r.Past().Ledger()
+	spent := r.Past().Facts().Ledger
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
-	r.addNotes(&end, r.Past().States())
+	r.addNotes(&end, r.Past().Facts().States)
 	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
-	for _, s := range r.Past().States() {
+	for _, s := range r.Past().Facts().States {
 		if s.Score != nil && s.Score.Kept {
 			end.Said = s.Score.Idea // later words are about what was taken back
 		}
 	}
-	if r.Past().AtEnd() {
-		last, _ := r.Past().End()
+	if r.Past().Facts().AtEnd {
+		last := r.Past().Facts().End
 		end.Ignored, end.Notes = last.Ignored, last.Notes
 		return end, nil
 	}

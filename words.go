@@ -57,7 +57,7 @@ func (r *Run) words(got model.Reply) string {
 }
 
 func (r *Run) lastWords() (string, error) {
-	for round := r.Past().LastRound(); round > 0; round-- {
+	for round := r.Past().Facts().LastRound; round > 0; round-- {
 		if got, ok, err := r.lastReply(round, math.MaxInt, ""); ok || err != nil {
 			return r.words(got), err
 		}

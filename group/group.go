@@ -130,7 +130,7 @@ func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) 
 func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount) (after Outcome, err error) {
 	var args []string
 	if o.Past != nil {
-		if o.Past.Limits().Cost == 0 {
+		if o.Past.Facts().Limits.Cost == 0 {
 			limits.Cost = 0 // a run that began without such a limit gets none
 		}
 		args = append([]string{"resume", o.Run, "--dir", m.Dir}, limits.Flags(o.Limits())...)
@@ -187,7 +187,7 @@ func (o Outcome) Used() Amount {
 	if o.Past == nil {
 		return Amount{}
 	}
-	l := o.Past.Ledger()
+	l := o.Past.Facts().Ledger
 	return Amount{l.Tokens, Dollars(l.Cost), time.Duration(o.Past.Last().Active) * time.Millisecond}
 }
 
@@ -196,13 +196,13 @@ func (o Outcome) Limits() Amount {
 	if o.Past == nil {
 		return Amount{}
 	}
-	return LimitsOf(o.Past.Limits())
+	return LimitsOf(o.Past.Facts().Limits)
 }
 
 // End returns how the run ended; the zero End if it did not.
 func (o Outcome) End() (end history.End) {
 	if o.Past != nil {
-		end, _ = o.Past.End()
+		end = o.Past.Facts().End
 	}
 	return end
 }

@@ -324,7 +324,7 @@ func (m missingModel) Generate(context.Context, model.Request) (model.Reply, err
 
 // It returns why the run's next request would fail; nil if the reply is recorded.
 func (s *Session) canAsk() error {
-	if s.run.Past().Answered() {
+	if s.run.Past().Facts().Answered {
 		return nil
 	}
 	for _, m := range loop.AllModels(s.loop) {

@@ -321,7 +321,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	v := set.Values
 	outputs := slices.Concat(s.start.Outputs, s.outputs)
 	if s.journal != nil {
-		outputs = append(outputs, history.Follow(s.journal).Outputs()...)
+		outputs = append(outputs, history.Follow(s.journal).Facts().Outputs...)
 	}
 	rules.Immutable = append(slices.Clip(rules.Immutable), set.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
@@ -358,7 +358,7 @@ func (s *Session) changedIgnored() []string {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var edited []string
-	for _, v := range s.run.Past().Edits() {
+	for _, v := range s.run.Past().Facts().Edits {
 		edited = append(edited, v.Path)
 	}
 	paths, _ := listing.IgnoredChanges(ctx, s.Dir, edited, s.run.Past().First().Time)

@@ -12,16 +12,12 @@ import (
 )
 
 type approvals struct {
-	pending  []Question      // that no user could be asked, one for each path
-	asking   *Question       // that a user is asked, or was when the process ended
-	asked    []Question      // what the model asks, in order
-	told     int             // the last round whose model did not know all answers to these; 0: there is none
-	given    map[edit]Answer // until the edit is made
-	changes  map[int]map[string]workspace.Verdict
-	last     map[string]workspace.Verdict // of each path, in any round
-	late     map[edit]bool                // that were applied after a question was asked again
-	edited   map[edit]edit                // by the user's version, what it was made of
-	reopened bool                         // a question was asked again and answered since the last decision
+	told    int             // the last round whose model did not know all answers to these; 0: there is none
+	given   map[edit]Answer // until the edit is made
+	changes map[int]map[string]workspace.Verdict
+	last    map[string]workspace.Verdict // of each path, in any round
+	late    map[edit]bool                // that were applied after a question was asked again
+	edited  map[edit]edit                // by the user's version, what it was made of
 }
 
 // edit identifies what a question is about: edits that do the same to the same file are
@@ -35,9 +31,9 @@ func (q Question) edit() edit { return edit{q.Asks, q.Path, q.Before.Digest, q.A
 func (p *Past) foldApprovals(e Event) {
 	switch v := e.Payload.(type) {
 	case Question:
-		p.asking = &v
+		p.now.Asking = &v
 	case Answer:
-		p.asking = nil
+		p.now.Asking = nil
 		begin, _ := p.begin(*e.Step)
 		if q, ok := begin.Payload.(Question); ok {
 			p.answer(q, v, *e.Step)
@@ -47,65 +43,65 @@ func (p *Past) foldApprovals(e Event) {
 	case Applied:
 		p.applied(v, e.Step.Session < 0)
 	case State:
-		p.reopened = false
+		p.now.Reopened = false
 	case Undone:
-		p.asking = nil
+		p.now.Asking = nil
 	}
 }
 
 // The session of a question that is asked again is negative.
-func (a *approvals) answer(q Question, v Answer, at journal.Identity) {
+func (p *Past) answer(q Question, v Answer, at journal.Identity) {
 	late := at.Session < 0
 	if q.Asks != "" {
-		if !slices.ContainsFunc(a.asked, func(other Question) bool { return other.Asks == q.Asks }) {
-			a.asked = append(a.asked, q)
+		if !slices.ContainsFunc(p.now.Asked, func(other Question) bool { return other.Asks == q.Asks }) {
+			p.now.Asked = append(p.now.Asked, q)
 		}
 		if v.By == NoUser {
 			return
 		}
-		a.given[q.edit()], a.told = v, at.Round
+		p.given[q.edit()], p.told = v, at.Round
 		if !late { // asked before the model of this round
-			a.told--
+			p.told--
 		}
 		return
 	}
 	if v.By == NoUser {
-		a.close(q.Path)
-		a.pending = append(a.pending, q)
+		p.close(q.Path)
+		p.now.Pending = append(p.now.Pending, q)
 		return
 	}
 	if v.Edited.Exists() {
-		a.edit(q, v.Edited)
+		p.edit(q, v.Edited)
 		return
 	}
 	v.Rest = false
 	if v.Approved { // the question stays open until its edit is made
-		a.given[q.edit()] = v
+		p.given[q.edit()] = v
 		return
 	}
-	for _, key := range a.versions(q.edit()) {
-		a.given[key] = v
+	for _, key := range p.versions(q.edit()) {
+		p.given[key] = v
 	}
-	a.close(q.Path)
-	a.reopened = a.reopened || late
+	p.close(q.Path)
+	p.now.Reopened = p.now.Reopened || late
 }
 
-func (a *approvals) edit(q Question, after workspace.Image) {
+func (p *Past) edit(q Question, after workspace.Image) {
 	was := q.edit()
-	i := slices.IndexFunc(a.pending, func(p Question) bool { return p.edit() == was })
+	i := slices.IndexFunc(p.now.Pending, func(open Question) bool { return open.edit() == was })
 	q.After, q.Edited = after, true
-	a.edited[q.edit()] = was
+	p.edited[q.edit()] = was
 	if i >= 0 {
-		a.pending = slices.Clone(a.pending)
-		a.pending[i] = q
+		p.now.Pending = slices.Clone(p.now.Pending)
+		p.now.Pending[i] = q
 	}
 }
 
 // versions returns an edit, and those that the user made it from.
-func (a *approvals) versions(of edit) []edit {
+func (p *Past) versions(of edit) []edit {
 	all := []edit{of}
 	for {
-		from, ok := a.edited[of]
+		from, ok := p.edited[of]
 		if !ok || slices.Contains(all, from) {
 			return all
 		}
@@ -113,39 +109,39 @@ func (a *approvals) versions(of edit) []edit {
 	}
 }
 
-func (a *approvals) change(round int, c Changed) {
-	if a.changes[round] == nil {
-		a.changes[round] = map[string]workspace.Verdict{}
+func (p *Past) change(round int, c Changed) {
+	if p.changes[round] == nil {
+		p.changes[round] = map[string]workspace.Verdict{}
 	}
-	a.changes[round][c.Path], a.last[c.Path] = c.Verdict, c.Verdict
+	p.changes[round][c.Path], p.last[c.Path] = c.Verdict, c.Verdict
 	if c.Ruling == workspace.Allow {
-		a.close(c.Path)
+		p.close(c.Path)
 	}
 }
 
-func (a *approvals) applied(v Applied, late bool) {
+func (p *Past) applied(v Applied, late bool) {
 	for path := range v.Denied {
-		a.close(path)
+		p.close(path)
 	}
 	for _, made := range v.Verdicts {
-		a.close(made.Path)
-		delete(a.given, editOf(made))
+		p.close(made.Path)
+		delete(p.given, editOf(made))
 		if late {
-			a.reopened = true
-			for _, key := range a.versions(editOf(made)) {
-				a.late[key] = true
+			p.now.Reopened = true
+			for _, key := range p.versions(editOf(made)) {
+				p.late[key] = true
 			}
 		}
 	}
 }
 
-func (a *approvals) close(path string) {
-	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(q Question) bool { return q.Path == path })
+func (p *Past) close(path string) {
+	p.now.Pending = slices.DeleteFunc(slices.Clone(p.now.Pending), func(q Question) bool { return q.Path == path })
 }
 
-func (a *approvals) declined(v workspace.Verdict) bool {
-	open := slices.ContainsFunc(a.pending, func(q Question) bool { return q.Path == v.Path })
-	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editOf(v)]
+func (p *Past) declined(v workspace.Verdict) bool {
+	open := slices.ContainsFunc(p.now.Pending, func(q Question) bool { return q.Path == v.Path })
+	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !p.late[editOf(v)]
 }
 
 // Digest returns the digest, in hex, of a question of a run, over everything that the user
@@ -155,27 +151,13 @@ func (q Question) Digest(run string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(append([]byte(run+"\n"), b...)))
 }
 
-// Pending returns the questions that no user could be asked yet: the last one
-// about each file, in the order in which they came up; nil if there are none.
-// The file may have changed since.
-func (p *Past) Pending() []Question {
-	defer p.lock().Unlock()
-	return slices.Clone(p.pending)
-}
-
-// Asking returns the question that the user is being asked, or was being asked when the
-// process of the run ended; nil if there is none. A resume asks it again.
-func (p *Past) Asking() *Question {
-	defer p.lock().Unlock()
-	return p.asking
-}
-
 // Waiting returns the questions that the user can answer before the run is resumed: the
 // pending ones, what the model asked without an answer, and the question that the user was
 // being asked when the process ended.
 func (p *Past) Waiting() []Question {
-	all, asking := p.Pending(), p.Asking()
-	for _, q := range p.Asked() {
+	now := p.Facts()
+	all, asking := slices.Clone(now.Pending), now.Asking
+	for _, q := range now.Asked {
 		if _, answered := p.AnswerTo(q); !answered {
 			all = append(all, q)
 		}
@@ -185,13 +167,6 @@ func (p *Past) Waiting() []Question {
 	}
 	all = slices.DeleteFunc(all, func(q Question) bool { return q.edit() == asking.edit() })
 	return append(all, *asking)
-}
-
-// Asked returns what the model has asked the user so far (ruling B15), in order, with an
-// answer or without; nil if it has asked nothing.
-func (p *Past) Asked() []Question {
-	defer p.lock().Unlock()
-	return slices.Clone(p.asked)
 }
 
 // AnswerTo returns the user's answer to the same question: about the same file,
@@ -244,11 +219,4 @@ func (p *Past) Refusals() []string {
 		lines = append(lines[:maxRefusals], fmt.Sprintf("%d more edits are refused", more))
 	}
 	return lines
-}
-
-// Reopened reports whether a question was asked again and answered since the
-// last decision. Then there is something new to decide about.
-func (p *Past) Reopened() bool {
-	defer p.lock().Unlock()
-	return p.reopened
 }

@@ -10,11 +10,10 @@ import (
 	"hone/workspace"
 )
 
-// Err returns why an event cannot be read; nil if all can. Another version of
-// hone wrote such an event, and the rest of the past leaves it out.
-func (p *Past) Err() error {
+// Facts returns what follows from the events so far.
+func (p *Past) Facts() Facts {
 	defer p.lock().Unlock()
-	return p.fault
+	return p.now
 }
 
 // Events returns all events, in order.
@@ -41,25 +40,6 @@ func (p *Past) Last() (e Event) {
 	return e
 }
 
-// LastRound returns the last round that an event names, decided or not; 0 if none does.
-func (p *Past) LastRound() int {
-	defer p.lock().Unlock()
-	return p.round
-}
-
-// Limits returns the limits of the start, or of the last resume.
-func (p *Past) Limits() Limits {
-	defer p.lock().Unlock()
-	return p.limits
-}
-
-// Outputs returns the files of the tree into which processes of the run wrote their
-// output. They are not part of what the run watches, lists or restores (ruling G24).
-func (p *Past) Outputs() []string {
-	defer p.lock().Unlock()
-	return p.outputs
-}
-
 // OwnFiles adds outputs to the files that a loop writes for users; nil if there are none of
 // both.
 func OwnFiles(loops func(path string) bool, outputs []string) func(path string) bool {
@@ -67,52 +47,6 @@ func OwnFiles(loops func(path string) bool, outputs []string) func(path string) 
 		return loops
 	}
 	return func(path string) bool { return slices.Contains(outputs, path) || loops != nil && loops(path) }
-}
-
-// Begun reports whether the run has started any step.
-func (p *Past) Begun() bool {
-	defer p.lock().Unlock()
-	return p.begun
-}
-
-// End returns how the run ended; ok is false if it has not ended, or was
-// resumed since.
-func (p *Past) End() (end End, ok bool) {
-	defer p.lock().Unlock()
-	if p.end == nil {
-		return end, false
-	}
-	return *p.end, true
-}
-
-// AtEnd reports whether the last event is the run's end.
-func (p *Past) AtEnd() bool {
-	defer p.lock().Unlock()
-	return p.atEnd
-}
-
-// State returns the state after the last decision. If the tree was restored
-// since, the state has the tree and the findings of that round. Before the
-// first decision it is round 0, without a decision.
-func (p *Past) State() State {
-	defer p.lock().Unlock()
-	return p.state
-}
-
-// States returns the state after each round that was decided, in order.
-func (p *Past) States() []State {
-	defer p.lock().Unlock()
-	return p.states[:len(p.states):len(p.states)]
-}
-
-// Before returns the state after the check before the first round; ok is false if it did
-// not run then.
-func (p *Past) Before() (s State, ok bool) {
-	defer p.lock().Unlock()
-	if p.before == nil {
-		return s, false
-	}
-	return *p.before, true
 }
 
 // Round returns what has happened in a round; zero if nothing has.
@@ -136,12 +70,6 @@ func (p *Past) Part(round int) (part, sessions int) {
 		}
 	}
 	return part, sessions
-}
-
-// Ledger returns what the run's model calls have cost so far.
-func (p *Past) Ledger() Ledger {
-	defer p.lock().Unlock()
-	return p.ledger
 }
 
 // Charged returns what the provider, or another run, says that the calls of a role used;
@@ -173,24 +101,12 @@ func (p *Past) Rounds() int {
 		n += a.Rounds
 	}
 	if len(p.attempts) == 0 {
-		n = p.state.Round
-		if p.answers {
+		n = p.now.State.Round
+		if p.now.Answered {
 			n++
 		}
 	}
 	return n
-}
-
-// Replies returns the number of recorded replies.
-func (p *Past) Replies() int {
-	defer p.lock().Unlock()
-	return p.replies
-}
-
-// Answered reports whether a reply was recorded since the last decision.
-func (p *Past) Answered() bool {
-	defer p.lock().Unlock()
-	return p.answers
 }
 
 // HasReplied reports whether a reply of a model was recorded.
@@ -212,30 +128,12 @@ func (p *Past) HasEscalated(model string) bool {
 	return p.raised[model]
 }
 
-// ModelChanges returns a line for each time that another model was asked from then on.
-func (p *Past) ModelChanges() []string {
-	defer p.lock().Unlock()
-	return p.swaps[:len(p.swaps):len(p.swaps)]
-}
-
 // Restarted returns the last round after which a model was asked that did not know what led to it,
 // because another one has taken its place since, or that did not know the user's answer to the
 // last of what the model asked; 0 if there is none.
 func (p *Past) Restarted() int {
 	defer p.lock().Unlock()
 	return max(p.swapped, p.told)
-}
-
-// Outage returns the outage that is not over; the zero value if there is none.
-func (p *Past) Outage() Outage {
-	defer p.lock().Unlock()
-	return p.outage
-}
-
-// Resumes returns how often the run was resumed.
-func (p *Past) Resumes() int {
-	defer p.lock().Unlock()
-	return p.resumes
 }
 
 // Noticed reports whether the user was told a text ([Notice]).
@@ -330,42 +228,6 @@ func (p *Past) Since(step journal.Identity) []Event {
 	return nil
 }
 
-// Opened returns the tree as the run found it; ok is false before its first
-// round.
-func (p *Past) Opened() (o Opened, ok bool) {
-	defer p.lock().Unlock()
-	if p.opened == nil {
-		return o, false
-	}
-	return *p.opened, true
-}
-
-// FirstCheck returns what the check found before the first round; ok is false
-// if it did not run then.
-func (p *Past) FirstCheck() (c Checked, ok bool) {
-	defer p.lock().Unlock()
-	if p.checked == nil {
-		return c, false
-	}
-	return *p.checked, true
-}
-
-// Baseline returns the object with the findings that were there before the first round, and do
-// not count; empty if all count.
-func (p *Past) Baseline() string {
-	defer p.lock().Unlock()
-	return p.baseline
-}
-
-// LastCheck returns the newest record of a check; ok is false if there is none.
-func (p *Past) LastCheck() (c Checked, ok bool) {
-	defer p.lock().Unlock()
-	if p.latest == nil {
-		return c, false
-	}
-	return *p.latest, true
-}
-
 // Passed returns the record of the check that passed with the tree that the run was done
 // with; ok is false if the run is not done, or if no check saw that tree. What an undo has
 // restored since does not count.
@@ -386,39 +248,12 @@ func (p *Past) Passed() (record Event, ok bool) {
 	return record, false
 }
 
-// Edits returns the edits that were applied, in order.
-func (p *Past) Edits() []workspace.Verdict {
-	defer p.lock().Unlock()
-	return p.edits[:len(p.edits):len(p.edits)]
-}
-
-// OutsideChanges returns the files that were changed outside the run since its last
-// round opened.
-func (p *Past) OutsideChanges() []string {
-	defer p.lock().Unlock()
-	return p.outside
-}
-
-// UntoldChanges returns the files that were changed outside the run since its last round
-// opened or its last command ended. The result of the next command tells the model.
-func (p *Past) UntoldChanges() []string {
-	defer p.lock().Unlock()
-	return p.untold
-}
-
-// RestoredTo returns the round whose tree was restored since the last round
-// opened; nil if none was.
-func (p *Past) RestoredTo() *int {
-	defer p.lock().Unlock()
-	return p.restored
-}
-
 // UndoneTo returns the round whose tree the user restored; nil if the tree is that of the last
 // round, or of the best one, which the run itself restored.
 func (p *Past) UndoneTo() *int {
-	end, _ := p.End()
-	to := p.RestoredTo()
-	if to == nil || *to == p.State().Round || end.Restored && *to == end.Best {
+	end := p.Facts().End
+	to := p.Facts().RestoredTo
+	if to == nil || *to == p.Facts().State.Round || end.Restored && *to == end.Best {
 		return nil
 	}
 	return to

@@ -32,7 +32,7 @@ func stepEntry(what journal.Type, name string, round int, payload any) journal.E
 }
 
 func TestLastRound(t *testing.T) {
-	if got := pastOf(t).LastRound(); got != 0 {
+	if got := pastOf(t).Facts().LastRound; got != 0 {
 		t.Errorf("without events: round %d", got)
 	}
 	past := pastOf(t, journal.Entry{Type: history.TypeStart, Payload: history.Start{}},
@@ -40,8 +40,8 @@ func TestLastRound(t *testing.T) {
 		journal.Entry{Type: history.TypeRound, Payload: history.State{Round: 1}},
 		stepEntry(history.TypeStep, "work", 2, nil),
 		journal.Entry{Type: history.TypeUndo, Payload: history.Undone{Round: 0}})
-	if past.LastRound() != 2 || past.State().Round != 1 {
-		t.Errorf("round %d is the last, and round %d the last that was decided; want 2 and 1", past.LastRound(), past.State().Round)
+	if past.Facts().LastRound != 2 || past.Facts().State.Round != 1 {
+		t.Errorf("round %d is the last, and round %d the last that was decided; want 2 and 1", past.Facts().LastRound, past.Facts().State.Round)
 	}
 	if first, last := past.First(), past.Last(); first.Type != history.TypeStart || last.Type != history.TypeUndo || last.Seq != 5 {
 		t.Errorf("the first event is %s, the last %d: %s", first.Type, last.Seq, last.Type)
@@ -72,16 +72,14 @@ func TestCharged(t *testing.T) {
 }
 
 func TestLastCheck(t *testing.T) {
-	if _, ok := pastOf(t).LastCheck(); ok {
+	if pastOf(t).Facts().LastCheck != nil {
 		t.Error("a run without events has a check")
 	}
-	past := pastOf(t, stepEntry(history.TypeCheck, "check", 0, history.Checked{Tree: "before"}),
+	now := pastOf(t, stepEntry(history.TypeCheck, "check", 0, history.Checked{Tree: "before"}),
 		stepEntry(history.TypeCheck, "check", 1, history.Checked{Tree: "after"}),
-		stepEntry(history.TypeStep, "work", 2, nil))
-	first, _ := past.FirstCheck()
-	last, ok := past.LastCheck()
-	if first.Tree != "before" || last.Tree != "after" || !ok {
-		t.Errorf("the first check left %q, and the last %q", first.Tree, last.Tree)
+		stepEntry(history.TypeStep, "work", 2, nil)).Facts()
+	if now.FirstCheck.Tree != "before" || now.LastCheck.Tree != "after" {
+		t.Errorf("the first check left %q, and the last %q", now.FirstCheck.Tree, now.LastCheck.Tree)
 	}
 }
 
@@ -116,7 +114,7 @@ func TestModelChanges(t *testing.T) {
 	over := history.FailedOver{Round: 1, From: "p/a", To: "p/b", Error: "gone"}
 	up := history.Escalated{Round: 3, From: "p/b", To: "p/c", After: 2}
 	past := pastOf(t, journal.Entry{Type: history.TypeFailover, Payload: over}, journal.Entry{Type: history.TypeEscalate, Payload: up})
-	if diff := cmp.Diff([]string{over.String(), up.String()}, past.ModelChanges()); diff != "" {
+	if diff := cmp.Diff([]string{over.String(), up.String()}, past.Facts().ModelChanges); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }

@@ -18,54 +18,86 @@ type Past struct {
 	mu     sync.Mutex
 	source func() []journal.Event // nil: there are no further events
 	events []Event
-	facts
+	now    Facts
+	index
 }
 
-type facts struct {
-	fault   error // why an event cannot be read
-	limits  Limits
-	outputs []string
-	begun   bool
-	atEnd   bool
-	end     *End // nil: the run has not ended, or was resumed since
-	replies int
-	resumes int
-	round   int             // the last one that an event names
-	answers bool            // a reply was recorded since the last decision
+// Facts are what follows from a run's events at one moment: [Past.Facts]. The zero value
+// of each field means that there is no such thing.
+type Facts struct {
+	// Fault is why an event cannot be read. Another version of hone wrote such an event, and
+	// the rest of the past leaves it out.
+	Fault  error
+	Limits Limits // of the start, or of the last resume
+	// Outputs are the files of the tree into which processes of the run wrote their
+	// output. They are not part of what the run watches, lists or restores (ruling G24).
+	Outputs   []string
+	Begun     bool // a step was started
+	AtEnd     bool // the last event is the run's end
+	End       End  // how the run ended; zero if it has not, or was resumed since
+	Ended     bool
+	Replies   int  // recorded ones
+	Answered  bool // a reply was recorded since the last decision
+	Resumes   int
+	LastRound int // the last round that an event names, decided or not
+	// ModelChanges has a line for each time that another model was asked from then on.
+	ModelChanges []string
+	Outage       Outage // that is not over
+	Ledger       Ledger // what the run's model calls have cost
+
+	// State is the state after the last decision. If the tree was restored since, it has the
+	// tree and the findings of that round. Before the first decision it is round 0, without a
+	// decision.
+	State  State
+	States []State // after each round that was decided, in order
+	Before *State  // after the check before the first round; nil if it did not run then
+	Opened *Opened // the tree as the run found it; nil before its first round
+	// FirstCheck is the record of the check before the first round; nil if it did not run then.
+	FirstCheck *Checked
+	LastCheck  *Checked // the newest record of a check
+	// Baseline is the object with the findings that were there before the first round, and do
+	// not count; empty if all count.
+	Baseline string
+	Edits    []workspace.Verdict // that were applied, in order
+	Outside  []string            // the files that were changed outside the run since its last round opened
+	// Untold are those that were changed since its last command ended, too. The result of the
+	// next command tells the model.
+	Untold []string
+	// Pending are the questions that no user could be asked yet: the last one about each file,
+	// in the order in which they came up. The file may have changed since.
+	Pending []Question
+	// Asking is the question that the user is being asked, or was being asked when the process
+	// of the run ended. A resume asks it again.
+	Asking *Question
+	Asked  []Question // what the model has asked the user (ruling B15), in order, with an answer or without
+	// Reopened means that a question was asked again and answered since the last decision. Then
+	// there is something new to decide about.
+	Reopened bool
+	// RestoredTo is the round whose tree was restored since the last round opened; nil if none was.
+	RestoredTo *int
+}
+
+type index struct {
 	models  map[string]bool // that have replied
 	failed  map[string]bool // models that another one has taken the place of
 	raised  map[string]bool // models that another one does the rounds of
-	swaps   []string        // of the model, a line for each
 	swapped int             // the last round that a model did that another one has taken the place of
-	outage  Outage
 
-	state    State
-	before   *State                   // before the first round; nil if the check did not run then
-	states   []State                  // one for each round, the last decision of it
 	rounds   map[int]*Round           // also those that are not decided
 	parts    map[int]int              // of each round, those that are over
 	records  map[string][]int         // by the name of the step
 	begins   map[journal.Identity]int // the last begin of each step
 	recorded map[journal.Identity]int // the record of each step
 	noticed  map[string]Notice
-	outside  []string // since the last round opened
-	untold   []string // the same, since the last snapshot after a command
-	restored *int     // to which round, since the last one opened
-	opened   *Opened  // by the first round
-	checked  *Checked // before the first round
-	baseline string   // of the last check there
-	latest   *Checked // the last one
 
 	manifest string                     // newest
 	ran      bool                       // a command started since
 	since    map[string]workspace.Image // files written by edits since the manifest
 	serving  bool                       // a loop's server is up
 	served   bool                       // a server was up since the manifest
-	edits    []workspace.Verdict
 	approvals
 
 	attempts []Attempt // the last state of each
-	ledger   Ledger
 	open     map[int64]Reserve
 	charged  map[string]Ledger // by role, of the commits with a usage
 }
@@ -86,8 +118,7 @@ func Read(events []journal.Event) *Past {
 }
 
 func newPast() *Past {
-	return &Past{facts: facts{
-		state:    State{Findings: []check.Finding{}},
+	return &Past{now: Facts{State: State{Findings: []check.Finding{}}}, index: index{
 		rounds:   map[int]*Round{},
 		parts:    map[int]int{},
 		models:   map[string]bool{},
@@ -127,59 +158,59 @@ func (p *Past) add(events []journal.Event) {
 }
 
 func (p *Past) fold(e Event) {
-	_, p.atEnd = e.Payload.(End)
-	p.round = max(p.round, e.Round())
+	_, p.now.AtEnd = e.Payload.(End)
+	p.now.LastRound = max(p.now.LastRound, e.Round())
 	if e.Step != nil {
 		p.foldStep(e)
 	}
 	p.foldTree(e)
 	p.foldApprovals(e)
-	p.outage.Add(e)
+	p.now.Outage.Add(e)
 	switch v := e.Payload.(type) {
 	case Unreadable:
-		if p.fault == nil {
-			p.fault = v.Err
+		if p.now.Fault == nil {
+			p.now.Fault = v.Err
 		}
 	case Start:
-		p.limits, p.outputs = v.Limits, v.Outputs
+		p.now.Limits, p.now.Outputs = v.Limits, v.Outputs
 	case Resumed:
-		p.limits, p.end = v.Limits, nil
-		p.outputs = slices.Concat(p.outputs, v.Outputs)
-		p.resumes++
+		p.now.Limits, p.now.End, p.now.Ended = v.Limits, End{}, false
+		p.now.Outputs = slices.Concat(p.now.Outputs, v.Outputs)
+		p.now.Resumes++
 	case Notice:
 		p.noticed[v.Text] = v
 	case FailedOver:
 		p.failed[v.From] = true
-		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round
+		p.now.ModelChanges, p.swapped = append(p.now.ModelChanges, v.String()), v.Round
 	case Escalated:
 		p.raised[v.From] = true
-		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round-1
+		p.now.ModelChanges, p.swapped = append(p.now.ModelChanges, v.String()), v.Round-1
 	case State:
-		p.state, p.answers = v, false
+		p.now.State, p.now.Answered = v, false
 		p.parts[v.Round]++
-		n := len(p.states)
+		n := len(p.now.States)
 		switch {
 		case v.Round == 0: // the check before the first round
-			p.before = &v
-		case n > 0 && p.states[n-1].Round == v.Round: // a round whose questions were answered later may be decided again
-			p.states = append(p.states[:n-1:n-1], v)
+			p.now.Before = &v
+		case n > 0 && p.now.States[n-1].Round == v.Round: // a round whose questions were answered later may be decided again
+			p.now.States = append(p.now.States[:n-1:n-1], v)
 		default:
-			p.states = append(p.states, v)
+			p.now.States = append(p.now.States, v)
 		}
 	case Undone:
 		p.foldUndone(v)
 	case Outside:
-		p.outside = append(p.outside, v.Paths...)
-		p.untold = append(p.untold, v.Paths...)
+		p.now.Outside = append(p.now.Outside, v.Paths...)
+		p.now.Untold = append(p.now.Untold, v.Paths...)
 	case Attempt:
 		p.attempts = append(slices.DeleteFunc(p.attempts, func(a Attempt) bool { return a.Number == v.Number }), v)
 	case Reserve:
 		p.open[e.Seq] = v
-		p.ledger.reserve(v)
+		p.now.Ledger.reserve(v)
 	case Commit:
 		if r, ok := p.open[v.Reserve]; ok {
 			delete(p.open, v.Reserve)
-			p.ledger.commit(r, v)
+			p.now.Ledger.commit(r, v)
 			if v.Usage != nil {
 				used := Ledger{Tokens: v.Tokens, Assumed: v.Assumed, Known: *v.Usage}
 				if v.Cost != nil {
@@ -189,12 +220,12 @@ func (p *Past) fold(e Event) {
 			}
 		}
 	case End:
-		p.end = &v
+		p.now.End, p.now.Ended = v, true
 	}
 }
 
 func (p *Past) foldStep(e Event) {
-	p.begun = true
+	p.now.Begun = true
 	switch e.Phase {
 	case journal.Begin:
 		p.begins[*e.Step] = len(p.events) - 1
@@ -208,45 +239,45 @@ func (p *Past) foldStep(e Event) {
 	p.rounds[e.Step.Round].fold(e)
 	switch v := e.Payload.(type) {
 	case Replied:
-		p.replies++
-		p.answers = true
+		p.now.Replies++
+		p.now.Answered = true
 		p.models[v.Model] = true
 	case Opened:
-		p.outside, p.untold, p.restored = nil, nil, nil
-		if p.opened == nil {
-			p.opened = &v
+		p.now.Outside, p.now.Untold, p.now.RestoredTo = nil, nil, nil
+		if p.now.Opened == nil {
+			p.now.Opened = &v
 		}
 	case Snapshot:
-		p.untold = nil
+		p.now.Untold = nil
 	case Checked:
-		p.latest = &v
-		if p.checked == nil && e.Step.Round == 0 {
-			p.checked = &v
+		p.now.LastCheck = &v
+		if p.now.FirstCheck == nil && e.Step.Round == 0 {
+			p.now.FirstCheck = &v
 		}
 		if v.Baseline != "" {
-			p.baseline = v.Baseline
+			p.now.Baseline = v.Baseline
 		}
 	case Applied:
-		p.edits = append(p.edits, v.Verdicts...)
+		p.now.Edits = append(p.now.Edits, v.Verdicts...)
 	}
 }
 
 // The findings and the score are again those at the end of that round. What an open round did is gone, so it begins again.
 func (p *Past) foldUndone(u Undone) {
-	if open := p.state.Round + 1; p.rounds[open] != nil {
+	if open := p.now.State.Round + 1; p.rounds[open] != nil {
 		p.parts[open]++
 	}
-	p.restored = &u.Round
-	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
-	if u.Round == 0 && p.before != nil {
-		p.state.Score = p.before.Score
-		if len(p.before.Findings) > 0 {
-			p.state.Findings, p.state.Checked = p.before.Findings, p.before.Checked
+	p.now.RestoredTo = &u.Round
+	p.now.State.Manifest, p.now.State.Tree = u.Manifest, u.Tree
+	if u.Round == 0 && p.now.Before != nil {
+		p.now.State.Score = p.now.Before.Score
+		if len(p.now.Before.Findings) > 0 {
+			p.now.State.Findings, p.now.State.Checked = p.now.Before.Findings, p.now.Before.Checked
 		}
 	}
-	for _, s := range p.states {
+	for _, s := range p.now.States {
 		if s.Round == u.Round {
-			p.state.Findings, p.state.Checked, p.state.Score = s.Findings, s.Checked, s.Score
+			p.now.State.Findings, p.now.State.Checked, p.now.State.Score = s.Findings, s.Checked, s.Score
 		}
 	}
 }

@@ -17,16 +17,11 @@ import (
 
 // answers returns what a past answers to all questions.
 func answers(p *history.Past) map[string]any {
-	end, ended := p.End()
-	opened, isOpened := p.Opened()
-	checked, isChecked := p.FirstCheck()
 	object, written, certain := p.NewestManifest()
 	all := map[string]any{
-		"events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "last round": p.LastRound(), "charged": p.Charged("test"), "changes": len(p.ModelChanges()), "end": end, "ended": ended, "at end": p.AtEnd(),
-		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written, "certain": certain,
-		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(),
-		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.OutsideChanges(),
-		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since(journal.Identity{Round: 1, Name: "work"})),
+		"facts": p.Facts(), "events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "charged": p.Charged("test"),
+		"object": object, "written": written, "certain": certain, "declined": p.DeclinedPaths(),
+		"work": len(p.Records("work")), "since": len(p.Since(journal.Identity{Round: 1, Name: "work"})),
 	}
 	for round := range 4 {
 		r := p.Round(round)
@@ -44,7 +39,7 @@ func lively(t *testing.T) (dir string) {
 	defer cancel()
 	p := process{ctx: ctx, set: func(r *hone.Run) { r.Rules.Approve = []string{"asked"} }}
 	p.round = func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if r.Round() == 2 && r.Past().Resumes() == 0 {
+		if r.Round() == 2 && r.Past().Facts().Resumes == 0 {
 			cancel()
 			return nil, ctx.Err()
 		}
@@ -73,11 +68,11 @@ func TestFollow(t *testing.T) {
 	followed := history.Follow(j)
 	for len(j.Remaining()) > 0 {
 		e := j.Skip()
-		if diff := cmp.Diff(answers(history.Read(j.Events())), answers(followed)); diff != "" {
+		if diff := cmp.Diff(answers(history.Read(j.Events())), answers(followed), cmp.AllowUnexported(history.Outage{})); diff != "" {
 			t.Fatalf("after %s (-read +followed):\n%s", e.Line(), diff)
 		}
 	}
-	if err := followed.Err(); err != nil {
+	if err := followed.Facts().Fault; err != nil {
 		t.Error(err)
 	}
 }
@@ -88,16 +83,16 @@ func TestPast(t *testing.T) {
 	defer home.Close()
 	p := history.Read(crashtest.Must(home.Read(crashtest.Must(home.FindRun("last")))))
 	var unanswered []string
-	for _, q := range p.Pending() {
+	for _, q := range p.Facts().Pending {
 		unanswered = append(unanswered, q.Path)
 	}
-	end, ended := p.End()
-	to := p.RestoredTo()
+	end, ended := p.Facts().End, p.Facts().Ended
+	to := p.Facts().RestoredTo
 	if to == nil {
 		t.Fatal("nothing was restored")
 	}
-	got := []any{p.Resumes(), len(p.States()), p.State().Round, *to, p.Declined(3), unanswered, p.Begun(), ended, end.Rounds, p.AtEnd(),
-		len(p.Records("work")), p.Round(3).Edited, p.Round(4).Touched, p.State().Manifest == p.Events()[len(p.Events())-1].Manifest()}
+	got := []any{p.Facts().Resumes, len(p.Facts().States), p.Facts().State.Round, *to, p.Declined(3), unanswered, p.Facts().Begun, ended, end.Rounds, p.Facts().AtEnd,
+		len(p.Records("work")), p.Round(3).Edited, p.Round(4).Touched, p.Facts().State.Manifest == p.Events()[len(p.Events())-1].Manifest()}
 	want := []any{1, 3, 3, 2, false, []string{"asked"}, true, true, 3, false, 3, true, false, true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -118,8 +113,8 @@ func TestUnreadableEvent(t *testing.T) {
 	} {
 		crashtest.Must(j.Append(n))
 	}
-	if p.Err() == nil || !p.Noticed("said") || p.Events()[2].Payload != nil || len(p.Events()) != 4 {
-		t.Errorf("fault %v, events %v", p.Err(), p.Events())
+	if p.Facts().Fault == nil || !p.Noticed("said") || p.Events()[2].Payload != nil || len(p.Events()) != 4 {
+		t.Errorf("fault %v, events %v", p.Facts().Fault, p.Events())
 	}
 }
 
@@ -145,7 +140,7 @@ func BenchmarkPast(b *testing.B) {
 		for b.Loop() {
 			p := history.Follow(j)
 			for range events {
-				p.Replies()
+				_ = p.Facts().Replies
 			}
 		}
 	})

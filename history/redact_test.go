@@ -59,10 +59,10 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	past := history.Read(events)
-	if err := past.Err(); err != nil {
+	if err := past.Facts().Fault; err != nil {
 		t.Error(err)
 	}
-	if end, ok := past.End(); !ok || end.Kind != "rounds" || !history.Decode(events[0]).Payload.(history.Start).Redacted {
+	if end, ok := past.Facts().End, past.Facts().Ended; !ok || end.Kind != "rounds" || !history.Decode(events[0]).Payload.(history.Start).Redacted {
 		t.Errorf("end %+v", end)
 	}
 	marks := strings.Count(text, past.Events()[1].Payload.(history.Notice).Text)

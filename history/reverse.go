@@ -110,7 +110,7 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 // KeepEdited adds the files that a run's edits wrote to its tree, because git may ignore
 // them.
 func KeepEdited(past *Past, tree *workspace.Tree) {
-	for _, v := range past.Edits() {
+	for _, v := range past.Facts().Edits {
 		tree.Keep(v.Path)
 	}
 }

@@ -54,7 +54,7 @@ func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) err
 
 // Finished reports whether the run has ended and nothing is left to be settled.
 func (p *Past) Finished() bool {
-	_, ended := p.End()
+	ended := p.Facts().Ended
 	return ended && len(p.Unapplied()) == 0
 }
 

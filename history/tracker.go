@@ -37,7 +37,7 @@ const ofEnd = -1
 // The round counts as the end of the run.
 func track(j *journal.Journal, round int) (*tracker, error) {
 	t, past := newTracker(j.Home().Get, round), Follow(j)
-	err := past.Err()
+	err := past.Facts().Fault
 	for _, e := range past.Events() {
 		if err == nil {
 			err = t.add(e)

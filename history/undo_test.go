@@ -104,7 +104,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 	dir := busyTree(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	stops := func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if r.Round() == 2 && r.Past().Resumes() == 0 {
+		if r.Round() == 2 && r.Past().Facts().Resumes == 0 {
 			cancel()
 			return nil, ctx.Err()
 		}

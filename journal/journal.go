@@ -158,8 +158,7 @@ type Journal struct {
 	waiting time.Time     // since when the process waits for a user; zero if it does not
 	waited  time.Duration // how long it has done so before
 
-	replaying bool    // opened by OpenReplay
-	remaining []Event // events still to be replayed
+	remaining []Event // events still to be replayed; see OpenReplay
 }
 
 // ErrBroken is wrapped by the error of every append that follows a failed one
@@ -321,9 +320,6 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	if j.replaying {
-		return j.compare(e)
-	}
 	if len(e.line) > maxLine {
 		return Event{}, fmt.Errorf("event %s: its %d bytes are too many for a line of the journal", n.Type, len(e.line))
 	}
@@ -349,9 +345,6 @@ func (j *Journal) newEvent(n Entry) (Event, error) {
 		Version: Version, Seq: int64(len(j.events)) + 1, Time: time.Now().UTC(), Run: j.run,
 		Type: n.Type, Phase: n.Phase, Step: n.Step, Input: n.Input,
 		Active: j.Active().Milliseconds(), Prev: j.head,
-	}
-	if len(j.remaining) > 0 {
-		e.Time, e.Active = j.remaining[0].Time, j.remaining[0].Active
 	}
 	line, err := Encode(e)
 	if err != nil {
@@ -426,7 +419,7 @@ func (j *Journal) truncate(cause error) {
 
 // Close closes the files.
 func (j *Journal) Close() error {
-	if j.replaying {
+	if j.file == nil { // of OpenReplay
 		return nil
 	}
 	return errors.Join(j.Pack.Close(), j.file.Close())

@@ -32,7 +32,7 @@ func NumbersOf(past *history.Past, spent history.Ledger, active time.Duration) N
 	if input := spent.Known.Input + spent.Known.CacheRead + spent.Known.CacheWrite; spent.Known.CacheRead > 0 {
 		n.Cached = int(100 * spent.Known.CacheRead / input)
 	}
-	if st := past.State(); st.Decision != "" {
+	if st := past.Facts().State; st.Decision != "" {
 		n.Findings = new(check.Count(check.BlockingOf(st.Findings)))
 	}
 	return n
@@ -84,7 +84,7 @@ func (s Standing) Line(c render.Colours) string { return s.Mark.Mark(c) + " " + 
 // working means that a process works on it.
 func StandingOf(past *history.Past, working bool) Standing {
 	s := Standing{Mark: Running, Result: "running"}
-	end, ended := past.End()
+	end, ended := past.Facts().End, past.Facts().Ended
 	switch {
 	case working:
 	case ended:

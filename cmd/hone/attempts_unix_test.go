@@ -156,16 +156,16 @@ func readPast(t *testing.T, dir, run string) *history.Past {
 func (c *contest) checkLedger(t *testing.T, limit int64) (replies int) {
 	t.Helper()
 	past := c.past(t)
-	spent := past.Ledger()
+	spent := past.Facts().Ledger
 	var sum history.Ledger
 	for _, a := range past.Attempts() {
 		if a.Run == "" && a.Tokens == 0 {
 			continue // another one won before its run began
 		}
 		of := readPast(t, a.Dir, a.Run)
-		l := of.Ledger()
+		l := of.Facts().Ledger
 		sum.Tokens, sum.Assumed, sum.Known = sum.Tokens+l.Tokens, sum.Assumed+l.Assumed, sum.Known.Add(l.Known)
-		replies += of.Replies()
+		replies += of.Facts().Replies
 		if a.Tokens != l.Tokens {
 			t.Errorf("attempt %d is said to have used %d tokens, and has %d", a.Number, a.Tokens, l.Tokens)
 		}
@@ -201,7 +201,7 @@ func TestAttemptsShareABudget(t *testing.T) {
 		t.Fatalf("exit status %d, a.txt %q\n%s", exit, c.a(t), out)
 	}
 	replies := c.checkLedger(t, limit)
-	if spent := c.past(t).Ledger(); replies != 14 || c.served() != 14 || spent.Tokens != 14*tokensPerReply {
+	if spent := c.past(t).Facts().Ledger; replies != 14 || c.served() != 14 || spent.Tokens != 14*tokensPerReply {
 		t.Errorf("%d replies were recorded of %d, and %+v was charged\n%s", replies, c.served(), spent, out)
 	}
 	if !strings.Contains(out, "hone resume last --max-tokens 181000") {
@@ -388,7 +388,7 @@ func TestAttemptsShareACost(t *testing.T) {
 	}
 	c.trust = strings.Fields(digest)[0]
 	exit, out := c.hone(t, contestArgs("xyz", "--max-cost", "0.735")...)
-	spent := c.past(t).Ledger()
+	spent := c.past(t).Facts().Ledger
 	if exit != 3 || c.served() != 14 || spent.Unpriced > 0 || spent.Cost < 0.6999 || spent.Cost > 0.7001 {
 		t.Fatalf("exit status %d, %d requests, %+v\n%s", exit, c.served(), spent, out)
 	}

@@ -68,7 +68,7 @@ func consentLines(run *runs.Inspection) (lines []string) {
 			addLeaves(add, key, all[key])
 		}
 	}
-	limits := run.Past.Limits()
+	limits := run.Past.Facts().Limits
 	add("limits", fmt.Sprintf("%s, %s tokens, %s", render.Count(limits.MaxRounds(), "round"), render.Tokens(limits.Tokens), limits.Time))
 	for _, e := range run.Past.Unapplied() {
 		for _, v := range e.Payload.(history.ApplyBegun).Verdicts {

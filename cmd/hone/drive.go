@@ -93,7 +93,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if !unused() {
 		<-announced
 	}
-	if r.Past().AtEnd() && len(r.Past().Events()) == before {
+	if r.Past().Facts().AtEnd && len(r.Past().Events()) == before {
 		s.Say("hone: the run had ended before, and this is how; nothing was done now")
 	}
 	s.Close()

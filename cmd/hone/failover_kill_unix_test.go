@@ -138,7 +138,7 @@ func (v failing) checkFailover(t *testing.T) {
 			}
 		}
 	}
-	if spent := past.Ledger(); failovers != 1 || spent.Tokens > past.Limits().Tokens {
-		t.Errorf("%d failovers; %d of %d tokens", failovers, spent.Tokens, past.Limits().Tokens)
+	if spent := past.Facts().Ledger; failovers != 1 || spent.Tokens > past.Facts().Limits.Tokens {
+		t.Errorf("%d failovers; %d of %d tokens", failovers, spent.Tokens, past.Facts().Limits.Tokens)
 	}
 }

@@ -152,7 +152,7 @@ func (s *sleeper) checkLedger(t *testing.T) {
 			s.violate(t, "paid", "a request was sent at %s, and its reply was recorded at %s", c.arrived.Format(time.TimeOnly), at.Format(time.TimeOnly))
 		}
 	}
-	s.asked, s.charged = len(calls), history.Read(events).Ledger().Tokens
+	s.asked, s.charged = len(calls), history.Read(events).Facts().Ledger.Tokens
 	if s.charged < s.served || s.charged > nightBudget {
 		s.violate(t, "ledger", "%d tokens are charged, where %d were served and the budget is %d", s.charged, s.served, nightBudget)
 	}

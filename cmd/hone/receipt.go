@@ -102,7 +102,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	}
 	defer r.Close()
 	named := r.ID + failure.Elsewhere(r.Home.Workspace())
-	end, ok := r.Past.End()
+	end, ok := r.Past.Facts().End, r.Past.Facts().Ended
 	switch {
 	case r.Working || !ok:
 		return failure.Usage("run "+r.ID+" has not ended, so there is nothing to attest", "hone resume "+named)
@@ -122,7 +122,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 	}
 	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: receiptType, Predicate: receiptOf(r, end, saw)}
 	p := &s.Predicate
-	redo := fmt.Sprintf("hone undo %s --to-round %d", named, r.Past.State().Round)
+	redo := fmt.Sprintf("hone undo %s --to-round %d", named, r.Past.Facts().State.Round)
 	switch {
 	case f.commit != "":
 		if p.Undone == nil {
@@ -157,7 +157,7 @@ func (a *app) receipt(ctx context.Context, f receiptFlags, ref string) error {
 
 func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	past := r.Past
-	n := story.NumbersOf(past, past.Ledger(), 0)
+	n := story.NumbersOf(past, past.Facts().Ledger, 0)
 	p := receipt{Version: r.Start.Version, Run: r.ID, Loop: r.Start.Loop, Began: past.First().Time, Ended: past.Last().Time, Result: end.Kind, Undone: past.UndoneTo(),
 		Rounds: n.Rounds, Tokens: n.Tokens, Unconfirmed: n.Unconfirmed, Cost: n.Cost, Models: []string{}, Judges: []string{},
 		Journal: journalReceipt{past.Last().Hash(), len(past.Events())}}
@@ -172,10 +172,10 @@ func receiptOf(r *report.Run, end history.End, saw seen) receipt {
 	if p.Check.Command = set.Check; set.Check != "" {
 		p.Check.SHA256 = workspace.Digest([]byte(set.Check))
 	}
-	if before, ok := judged.Before(); ok {
+	if before := judged.Facts().Before; before != nil {
 		p.Check.Before = check.Count(check.BlockingOf(before.Findings))
 	}
-	left, _ := judged.End()
+	left := judged.Facts().End
 	p.Check.After = check.Count(check.BlockingOf(left.Findings))
 	p.Check.Tree, p.Check.Old, p.Check.Verified = saw.check.Tree, saw.check.Old, saw.passed && left.Kind == history.KindDone
 	if saw.run != r {

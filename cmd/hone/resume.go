@@ -54,15 +54,15 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
-	end, _ := run.Past.End()
+	end := run.Past.Facts().End
 	if to := run.Past.UndoneTo(); end.Kind == hone.KindDone && to != nil {
 		return failure.Usage("the run is done, and it was undone: the files are as they were "+story.EndOfRound(*to),
-			fmt.Sprintf("start a new run with its command; or bring its result back: hone undo %s%s --to-round %d", ref, failure.Elsewhere(run.Dir), run.Past.State().Round))
+			fmt.Sprintf("start a new run with its command; or bring its result back: hone undo %s%s --to-round %d", ref, failure.Elsewhere(run.Dir), run.Past.Facts().State.Round))
 	}
 	for _, n := range run.Notes {
 		a.say("note", failure.NoticeText(n))
 	}
-	l, err := loop.RaiseLimits(run.Past.Limits(), f.Values, ref+failure.Elsewhere(run.Dir))
+	l, err := loop.RaiseLimits(run.Past.Facts().Limits, f.Values, ref+failure.Elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if err := t.Show(r); err != nil || f.round != 0 {
 		return err
 	}
-	if _, ended := r.Past.End(); ended {
+	if r.Past.Facts().Ended {
 		return nil
 	}
 	if r.Working {
@@ -115,7 +115,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 func (f showFlags) fit(r *report.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	switch {
-	case f.round < 0 || f.round > r.Past.LastRound():
+	case f.round < 0 || f.round > r.Past.Facts().LastRound:
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
 		return failure.Usage("the texts of run "+r.ID+" were replaced by hone export --redacted", show+", or add --json")
@@ -125,7 +125,7 @@ func (f showFlags) fit(r *report.Run) error {
 
 // Live, on a terminal, finished rounds fold, and live lines say what is going on.
 func (a *app) transcript(r *report.Run, f showFlags, live bool) *report.Transcript {
-	limits := r.Past.Limits()
+	limits := r.Past.Facts().Limits
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
 	t.Columns, _ = a.outExtent()
 	options := screen.Options{Options: story.Options{Whole: true, Verbose: t.Text, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}, Colour: a.outColour, At: failure.Elsewhere(r.Home.Workspace())}

@@ -31,7 +31,7 @@ type undoPlan struct {
 // the first. It refuses a run that was imported and whose files are not restored here yet.
 func planUndo(ctx context.Context, run *runs.Recorded, round int) (*undoPlan, error) {
 	p := &undoPlan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
-	if rounds := run.Past.State().Round; round > rounds {
+	if rounds := run.Past.Facts().State.Round; round > rounds {
 		return nil, failure.Usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+p.named)
 	}
 	own := kinds.Own(run.Start, run.Past)
@@ -98,7 +98,7 @@ func (p *undoPlan) carryOut(ctx context.Context, force bool, keys []string) (don
 		return done, err
 	}
 	next := "next: git" + failure.Elsewhere(p.run.Dir) + " status"
-	if last := p.run.Past.State().Round; last > p.Round && last == p.run.Past.LastRound() { // else no round ended with these files
+	if last := p.run.Past.Facts().State.Round; last > p.Round && last == p.run.Past.Facts().LastRound { // else no round ended with these files
 		next += fmt.Sprintf("; to redo it: hone undo %s --to-round %d", p.named, last)
 	}
 	done.say("%s", next)

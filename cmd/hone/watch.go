@@ -58,7 +58,7 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 			if err := shown.Show(r); err != nil {
 				return err
 			}
-			if end, ended := r.Past.End(); ended {
+			if end, ended := r.Past.Facts().End, r.Past.Facts().Ended; ended {
 				a.exit = failure.ExitStatus(end.Kind)
 				return nil
 			}

@@ -46,7 +46,7 @@ func (g *leg) ship(ctx context.Context, run string) error {
 
 // Calls under way count in full.
 func spent(past *history.Past) group.Amount {
-	l := past.Ledger()
+	l := past.Facts().Ledger
 	return group.Amount{Tokens: l.Tokens, Cost: group.Dollars(l.Cost)}
 }
 

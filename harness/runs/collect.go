@@ -92,7 +92,7 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 			events, unread := home.Read(run)
 			if unread == nil && len(events) > 0 {
 				past := history.Read(events)
-				end, _ := past.End()
+				end := past.Facts().End
 				over := []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindStuck, hone.KindUnreadable}
 				at, open = events[len(events)-1].Time, !past.Finished() || !slices.Contains(over, end.Kind)
 			}

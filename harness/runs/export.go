@@ -299,8 +299,8 @@ func storeObjects(ctx context.Context, home *journal.Home, pack *objects.Pack, b
 
 // The run began with these files, and its bundle therefore leaves them out.
 func storeCommitted(home *journal.Home, pack *objects.Pack, past *history.Past, dir string) error {
-	opened, ok := past.Opened()
-	if !ok {
+	opened := past.Facts().Opened
+	if opened == nil {
 		return nil
 	}
 	m, err := history.ReadManifest(opened.Manifest, home.Get)

@@ -69,7 +69,7 @@ func (r *Recorded) open(ref string) error {
 	if err := r.Use(shared.Values); err != nil {
 		return err
 	}
-	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))
+	ShutOutputs(r.Tree, slices.Concat(r.Past.Facts().Outputs, OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))
 	return nil
 }
 

@@ -72,7 +72,7 @@ func outsidePaths(dir string) []string {
 	defer home.Close()
 	var paths []string
 	past := history.Read(Must(home.Read(Must(home.FindRun("last")))))
-	Must(0, past.Err())
+	Must(0, past.Facts().Fault)
 	for _, o := range history.Of[history.Outside](past.Events()) {
 		paths = append(paths, o.Paths...)
 	}

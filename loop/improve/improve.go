@@ -28,13 +28,12 @@ func (v *invocation) report(r *hone.Run, _ string, found []check.Finding) string
 // standing says how good the best is, and what was tried before this round.
 func (v *invocation) standing(r *hone.Run) string {
 	var tried []hone.State
-	for _, s := range r.Past().States() {
+	for _, s := range r.Past().Facts().States {
 		if s.Round < r.Round() && s.Score != nil {
 			tried = append(tried, s)
 		}
 	}
-	start, _ := r.Past().Before()
-	best := start.Score
+	best := r.Past().Facts().Before.Score
 	for _, s := range tried {
 		if s.Score.Kept {
 			best = s.Score

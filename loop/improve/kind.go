@@ -136,7 +136,7 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 
 // summaryText returns what the run has gained, and what that has cost.
 func summaryText(r *hone.Run, end hone.End) string {
-	score := r.Past().State().Score
+	score := r.Past().Facts().State.Score
 	if score == nil {
 		return ""
 	}

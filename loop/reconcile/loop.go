@@ -128,11 +128,11 @@ func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.F
 			return nil, err
 		}
 	}
-	if len(r.Past().Asked()) == 0 {
+	if len(r.Past().Facts().Asked) == 0 {
 		return rest, nil
 	}
 	answers, err := hone.Step(ctx, r, "answers", nil, func(context.Context) (found []check.Finding, _ error) {
-		for _, q := range r.Past().Asked() {
+		for _, q := range r.Past().Facts().Asked {
 			text := "There is no answer: decide yourself, and say in \"message\" what you assumed."
 			if a, _ := r.Past().AnswerTo(q); a.Text != "" {
 				text = "The answer: " + a.Text

@@ -114,9 +114,9 @@ func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
 // The engine keeps the findings of a check that ran on an older tree while pending items keep the check from running, but the
 // executor may have fixed them since.
 func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-	s := r.Past().State()
-	checked, ok := r.Past().LastCheck()
-	if !ok || len(s.Checked) == 0 || checked.Manifest == s.Manifest {
+	past := r.Past().Facts()
+	s, checked := past.State, past.LastCheck
+	if checked == nil || len(s.Checked) == 0 || checked.Manifest == s.Manifest {
 		return prior, nil
 	}
 	then, err := history.ReadManifest(checked.Manifest, r.Journal.Home().Get)

@@ -124,7 +124,7 @@ func (a *Account) recordCommit(c history.Commit) error {
 	if _, err := a.Append(journal.Entry{Type: history.TypeCommit, Payload: c}); err != nil {
 		return err
 	}
-	spent := a.Past().Ledger()
+	spent := a.Past().Facts().Ledger
 	_, err := a.Append(journal.Entry{Type: history.TypeUsage, Payload: history.Usage{Tokens: spent.Tokens, Cost: spent.Price(), Known: spent.Known}})
 	return err
 }

@@ -113,7 +113,7 @@ func (a *Account) affordableOutput(role string, c Candidate, n need) (int64, err
 	if c.MaxOutput <= 0 {
 		return 0, &history.Stop{Kind: history.KindUsage, Why: "the role " + role + " has no output limit, so nothing can be reserved for its replies"}
 	}
-	out, spent := max(c.MaxOutput, n.out), a.Past().Ledger()
+	out, spent := max(c.MaxOutput, n.out), a.Past().Facts().Ledger
 	if limit := a.Limits.Tokens; limit > 0 {
 		enough := spent.Tokens + n.in + out
 		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
@@ -157,7 +157,7 @@ func (a *Account) limited() bool { return a.Limits.Tokens > 0 || a.Limits.Cost >
 type remainingBudget struct{ left, in, out float64 }
 
 func (a *Account) remainingBudgets(c Candidate) []remainingBudget {
-	spent := a.Past().Ledger()
+	spent := a.Past().Facts().Ledger
 	var all []remainingBudget
 	if a.Limits.Tokens > 0 {
 		all = append(all, remainingBudget{float64(a.Limits.Tokens - spent.Tokens), 1, 1})

@@ -31,7 +31,7 @@ func (s Session) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	if err != nil {
 		return model.Reply{}, err
 	}
-	before := s.Account.Past().Ledger().Reserves
+	before := s.Account.Past().Facts().Ledger.Reserves
 	reply, fault := s.Model.Generate(ctx, req)
 	used := reply.Usage
 	var failed *model.Error
@@ -40,7 +40,7 @@ func (s Session) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	}
 	used = plausibleUsage(used, 0)
 	reply.Usage = used
-	if s.Account.Past().Ledger().Reserves == before && (used != nil || failed == nil || !failed.Rejected()) {
+	if s.Account.Past().Facts().Ledger.Reserves == before && (used != nil || failed == nil || !failed.Rejected()) {
 		if err := s.charge(used, size); err != nil {
 			return model.Reply{}, err
 		}

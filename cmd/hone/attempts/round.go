@@ -104,7 +104,7 @@ func (g *contest) copyTree(ctx context.Context) (c history.Report, err error) {
 	if rel, err := filepath.Rel(g.place.top, g.place.root); err == nil && filepath.IsLocal(rel) {
 		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Next: hone.Next{First: "set XDG_CACHE_HOME to a directory elsewhere"}}
 	}
-	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, config.MinFree.In(g.Values))
+	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Facts().Outputs, g.Count, config.MinFree.In(g.Values))
 	c.Said = fmt.Sprintf("copied the tree %d times, to %s", g.Count, g.place.root)
 	if len(skipped) > 0 {
 		c.Log = "not copied: " + render.Names(skipped)
@@ -135,7 +135,7 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 		}
 		g.all = append(g.all, a)
 	}
-	spent := g.run.Past().Ledger()
+	spent := g.run.Past().Facts().Ledger
 	g.group = group.Group{Width: g.Count, Keeper: g.session.Keeper, Lend: g.lend, Repay: g.repay,
 		Bank: group.Bank{Cap: group.Amount{Tokens: limits.Tokens, Cost: group.Dollars(limits.Cost)}, Spent: group.Amount{Tokens: spent.Tokens, Cost: group.Dollars(spent.Cost)}}}
 	first, err := g.race(ctx)
@@ -219,7 +219,7 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 }
 
 // score is the number of an attempt that is done; nil if its loop has none.
-func (a *attempt) score() *history.Score { return a.out.Past.State().Score }
+func (a *attempt) score() *history.Score { return a.out.Past.Facts().State.Score }
 
 // The caller has locked g.
 func (g *contest) fail(err error) {
@@ -234,7 +234,7 @@ func (g *contest) resumable(o group.Outcome) bool {
 	if o.Past == nil {
 		return true
 	}
-	has, was := g.run.Limits, o.Past.Limits()
+	has, was := g.run.Limits, o.Past.Facts().Limits
 	switch o.End().Kind {
 	case hone.KindRounds:
 		return has.Rounds > was.Rounds
@@ -249,7 +249,7 @@ func (g *contest) resumable(o group.Outcome) bool {
 }
 
 func (g *contest) raised(n int, o group.Outcome) (flags []string) {
-	l, was := g.run.Limits, o.Past.Limits()
+	l, was := g.run.Limits, o.Past.Facts().Limits
 	for _, c := range []struct {
 		flag    string
 		is, was int
@@ -306,7 +306,7 @@ func ledger(o group.Outcome) history.Ledger {
 	if o.Past == nil {
 		return history.Ledger{}
 	}
-	return o.Past.Ledger()
+	return o.Past.Facts().Ledger
 }
 
 func difference(l, before history.Ledger) history.Ledger {
@@ -323,7 +323,7 @@ func difference(l, before history.Ledger) history.Ledger {
 // left, only what the attempt's journal says counts, as when it is repaid: nothing if the attempt
 // had not begun one, and all of it if it cannot be read.
 func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
-	spent := past.Ledger()
+	spent := past.Facts().Ledger
 	for loan, open := range past.Reserved() {
 		var n int // an attempt that has just begun has no state yet
 		if _, err := fmt.Sscanf(open.Role, rolePattern, &n); err != nil {
@@ -374,10 +374,10 @@ func (g *contest) follow(a *attempt, e history.Event) {
 
 // It is nil if the check has not run.
 func left(o group.Outcome) *int {
-	if o.Past == nil || o.Past.State().Decision == "" || o.Past.State().Score != nil {
+	if o.Past == nil || o.Past.Facts().State.Decision == "" || o.Past.Facts().State.Score != nil {
 		return nil
 	}
-	n := check.Count(check.BlockingOf(o.Past.State().Findings))
+	n := check.Count(check.BlockingOf(o.Past.Facts().State.Findings))
 	return &n
 }
 
@@ -385,7 +385,7 @@ func (g *contest) state(a *attempt) history.Attempt {
 	end := a.out.End()
 	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.first(a.n).Name, Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
 	if a.out.Past != nil {
-		s.Rounds = a.out.Past.State().Round
+		s.Rounds = a.out.Past.Facts().State.Round
 	}
 	if s.Result == "" && a.out.Died != nil {
 		s.Result, s.Why = hone.KindFailed, a.out.Died.Error()
@@ -406,7 +406,7 @@ func (g *contest) noWinner() error {
 	}
 	for _, a := range g.all {
 		lines += "\n" + story.AttemptText(g.state(a), false)
-		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Pending(), hone.Question.AboutJudges) {
+		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Facts().Pending, hone.Question.AboutJudges) {
 			bought = a.out.Run
 		}
 		n := left(a.out)
@@ -419,7 +419,7 @@ func (g *contest) noWinner() error {
 	}
 	stop := &hone.Stop{Kind: kind, Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
 	if best != nil {
-		stop.Findings = best.out.Past.State().Findings
+		stop.Findings = best.out.Past.Facts().State.Findings
 		text := "; attempt %s has the fewest findings (%d)"
 		if len(fewest) > 1 {
 			text = "; attempts %s have the fewest findings (%d each)"
@@ -459,7 +459,7 @@ func and(words []string) string {
 
 // moreBudget are the limits with which each attempt can borrow what it lacks: the group lends all of them an equal part.
 func (g *contest) moreBudget() (flags []hone.Flag) {
-	limits, spent := g.run.Limits, g.run.Past().Ledger()
+	limits, spent := g.run.Limits, g.run.Past().Facts().Ledger
 	var tokens int64 // that an attempt lacks
 	var cost float64
 	var late bool

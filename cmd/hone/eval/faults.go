@@ -54,7 +54,7 @@ func faultsOf(o group.Outcome, dir string) (malformed, refused int, err error) {
 		}
 	}
 	// Replies of rounds without a conversation may have another form than the loop wants.
-	for _, s := range o.Past.States() {
+	for _, s := range o.Past.Facts().States {
 		if !known[s.Round] && slices.ContainsFunc(s.Findings, func(g check.Finding) bool { return g.Source == check.SourceReply }) {
 			bad[reply{round: s.Round}] = true
 		}

@@ -294,8 +294,8 @@ func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
 	usd := 0.0
 	r.Cost = &usd
 	if o.Past != nil {
-		r.Rounds, r.Cost = o.Past.State().Round, o.Past.Ledger().Price()
-		if s := o.Past.State().Score; s != nil {
+		r.Rounds, r.Cost = o.Past.Facts().State.Round, o.Past.Facts().Ledger.Price()
+		if s := o.Past.Facts().State.Score; s != nil {
 			gain := s.Gain(s.First, s.Best)
 			r.Gain = &gain
 		}

@@ -103,10 +103,9 @@ func (s *Suite) runBase(ctx context.Context, c Case) (b Base, err error) {
 	if err == nil && i.Foreign != 0 {
 		return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+i.Run+failure.Elsewhere(c.Repo))
 	}
-	var opened history.Opened
+	var opened *history.Opened
 	if err == nil {
-		var ok bool
-		if opened, ok = i.Past.Opened(); !ok {
+		if opened = i.Past.Facts().Opened; opened == nil {
 			err = fmt.Errorf("the run %s ended before its first round, and recorded no tree", i.Run)
 		}
 	}

@@ -65,7 +65,7 @@ func Own(start hone.Start, past *history.Past) (own func(string) bool) {
 	if l := Recorded(start); l != nil {
 		own = l.Own(start.Dir)
 	}
-	return history.OwnFiles(own, past.Outputs())
+	return history.OwnFiles(own, past.Facts().Outputs)
 }
 
 // Judges returns a function that reports which files judge the work of a run.
@@ -74,7 +74,7 @@ func Judges(start hone.Start, past *history.Past, get history.Get) func(string) 
 	if l == nil {
 		return func(string) bool { return false }
 	}
-	opened, _ := past.Opened()
+	opened := cmp.Or(past.Facts().Opened, new(history.Opened))
 	found, _ := history.ReadManifest(opened.Manifest, get) // nil with an error: targets of links are not known
 	return l.Shared().Judges(start.Dir, found)
 }

@@ -55,7 +55,7 @@ func contractsOf(a report.Account) (*Grid, error) {
 	if err != nil || len(verdicts) == 0 {
 		return nil, err
 	}
-	last := a.Past.State().Round
+	last := a.Past.Facts().State.Round
 	for _, v := range verdicts { // a round in progress may have verified some
 		for round := range v.Rounds {
 			last = max(last, round)

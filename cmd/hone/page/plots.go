@@ -95,13 +95,13 @@ const (
 // What is reserved is above what is confirmed. There are none before the second call of a model, and of attempts, which have
 // their own.
 func plots(p Page) (all []plot) {
-	if first, ok := p.Past.Before(); ok && first.Score != nil {
-		all = append(all, scores(append([]history.State{first}, p.Past.States()...)))
+	if first := p.Past.Facts().Before; first != nil && first.Score != nil {
+		all = append(all, scores(append([]history.State{*first}, p.Past.Facts().States...)))
 	}
 	if len(p.Uses) < 2 || p.Attempts != nil {
 		return all
 	}
-	limits := p.Past.Limits()
+	limits := p.Past.Facts().Limits
 	all = append(all, plot{"tokens over time", p.Numbers.TokensText(), area(p, float64(limits.Tokens), func(v float64) string { return render.Short(int64(v)) },
 		func(s story.Spending) (float64, float64) {
 			confirmed, reserved := s.Tokens()

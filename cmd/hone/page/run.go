@@ -92,7 +92,7 @@ type Meter struct {
 
 // Meters returns what the run has used of its limits. What is reserved counts as used.
 func (p Page) Meters() []Meter {
-	n, limits := p.Numbers, p.Past.Limits()
+	n, limits := p.Numbers, p.Past.Facts().Limits
 	meter := func(name, text string, used, limit float64, words string) Meter {
 		if limit <= 0 {
 			return Meter{Name: name, Text: text}
@@ -195,7 +195,7 @@ func (m *Maker) follow(a report.Account) error {
 	m.get = a.Home.Get
 	if m.fold == nil {
 		m.calls, m.at, m.entries, m.logs, m.diffs = map[int][]Call{}, map[journal.Identity]int{}, map[int][]Entry{}, map[int]string{}, map[int]roundDiff{}
-		m.fold = story.New(story.Options{Whole: true, Get: func(object string) ([]byte, error) { return m.get(object) }, Own: m.Own, Rounds: a.Past.Limits().Rounds, Notice: failure.NoticeText})
+		m.fold = story.New(story.Options{Whole: true, Get: func(object string) ([]byte, error) { return m.get(object) }, Own: m.Own, Rounds: a.Past.Facts().Limits.Rounds, Notice: failure.NoticeText})
 	}
 	for _, e := range a.Past.Events()[m.read:] {
 		if e.Step != nil {

@@ -65,7 +65,7 @@ func (a Account) Rounds() []story.Round {
 
 // Its files and rounds are missing.
 func account(r *Run, active time.Duration) Account {
-	end, ended := r.Past.End()
+	end, ended := r.Past.Facts().End, r.Past.Facts().Ended
 	return Account{Run: r, End: end, Ended: ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
 		Numbers: story.NumbersOf(r.Past, attempts.Spent(r.Home, r.ID, r.Past), active), Loop: kinds.Recorded(r.Start)}
 }
@@ -78,7 +78,7 @@ func Ending(r *Run, end hone.End, active time.Duration, files bool) Account {
 	if files {
 		a.Files = changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start, r.Past, r.Home.Get))
 	}
-	if opened, ok := r.Past.Opened(); ok && end.Next.IsZero() && r.Past.State().Tree != opened.Tree {
+	if now := r.Past.Facts(); now.Opened != nil && end.Next.IsZero() && now.State.Tree != now.Opened.Tree {
 		a.End.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
 	return a
@@ -187,7 +187,7 @@ func UndoneText(past *history.Past, run string) string {
 	if to == nil {
 		return ""
 	}
-	return fmt.Sprintf("undone: the files are as they were %s; to redo it, run: hone undo %s --to-round %d", story.EndOfRound(*to), run, past.State().Round)
+	return fmt.Sprintf("undone: the files are as they were %s; to redo it, run: hone undo %s --to-round %d", story.EndOfRound(*to), run, past.Facts().State.Round)
 }
 
 // Hash returns the hash of the last event, which covers the complete journal.

@@ -165,7 +165,7 @@ func (s *Server) resume(ctx context.Context, home *journal.Home, run string, for
 		return err
 	}
 	var flags []string
-	for _, l := range page.LimitsOf(r.Past.Limits()) {
+	for _, l := range page.LimitsOf(r.Past.Facts().Limits) {
 		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
 			flags = append(flags, "--"+l.Flag+"="+value)
 		}
@@ -276,13 +276,13 @@ func (s *Server) acts(ctx context.Context, o report.Account) (part page.Part, er
 		waiting = o.Past.Waiting()
 		acts.Undo = len(o.Files) > 0
 		if !o.Ended || o.End.Kind != hone.KindDone {
-			acts.Resume = page.LimitsOf(o.Past.Limits())
+			acts.Resume = page.LimitsOf(o.Past.Facts().Limits)
 		}
 	case s.isOwn(o.ID):
 		if q := s.Own.question(); q != nil {
 			waiting = []hone.Question{*q}
 		}
-	case o.Past.Asking() != nil:
+	case o.Past.Facts().Asking != nil:
 		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
