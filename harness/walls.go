@@ -375,7 +375,6 @@ func (w *Walls) Close() error {
 	return err
 }
 
-// forCopy returns walls like these for a copy of the tree.
 func (w *Walls) forCopy(dir string) *Walls {
 	p, root := w.Plan, w.session.Dir
 	c := &Walls{host: w.host, session: w.session, Advise: w.Advise,

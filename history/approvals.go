@@ -97,7 +97,6 @@ func (p *Past) edit(q Question, after workspace.Image) {
 	}
 }
 
-// versions returns an edit, and those that the user made it from.
 func (p *Past) versions(of edit) []edit {
 	all := []edit{of}
 	for {

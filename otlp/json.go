@@ -42,7 +42,6 @@ func (s *span) fail(why string) {
 	s.Attributes = s.Attributes.text("error.type", why)
 }
 
-// text adds an attribute; an empty text adds none.
 func (a attributes) text(key, value string) attributes {
 	if value == "" {
 		return a

@@ -51,7 +51,7 @@ func overlaps(places []placement, v view) []string {
 		a, b := places[i-1], places[i]
 		if b.start < a.end {
 			faults = append(faults, fmt.Sprintf("edits[%d] and edits[%d] overlap at line %d; combine them into one edit",
-				min(a.index, b.index), max(a.index, b.index), v.lineAt(b.start)))
+				min(a.index, b.index), max(a.index, b.index), 1+bytes.Count(v.original[:b.start], []byte("\n"))))
 		}
 	}
 	return faults
@@ -90,8 +90,6 @@ func (v view) originalOffset(i int) int {
 	before, _ := slices.BinarySearch(v.returns, i)
 	return v.skipped + i + before
 }
-
-func (v view) lineAt(i int) int { return 1 + bytes.Count(v.original[:i], []byte("\n")) }
 
 // The text is an explanation for the model.
 func (v view) place(e replacement) (placement, string) {

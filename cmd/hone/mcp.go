@@ -51,7 +51,6 @@ func (a *app) mcp(ctx context.Context, dir string, typed []string) error {
 // or what it may do.
 var workFlags = []string{"check", "metric", "lower", "higher", "target", "confirm", "profile", "files", "query"}
 
-// clientFlags returns why an agent may not give a loop these flags.
 func (a *app) clientFlags(k loop.Kind, args []string) error {
 	given, err := a.onlyFlags(k, args)
 	if err != nil {

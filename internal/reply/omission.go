@@ -60,7 +60,6 @@ func omission(name, old, text string) *fault {
 	return nil
 }
 
-// onlyWords recognizes a sentence or a word in place of a file.
 func onlyWords(name, old, text string) string {
 	was, now := filled(old), filled(text)
 	if len(was) < 5 || len(now) != 1 || kindOf(name).fixture || slices.Contains(was, now[0]) || !letters.MatchString(now[0]) || !isRemark(now[0]) && !sentence.MatchString(now[0]) {

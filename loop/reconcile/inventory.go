@@ -24,14 +24,6 @@ func (l *Loop) specDirs() []string {
 	return []string{"specs", l.Task + "/specs"}
 }
 
-func (l *Loop) specPlaces() string {
-	var names []string
-	for _, dir := range l.specDirs() {
-		names = append(names, "`"+render.Path(l.Guard.Redact(dir))+"/`")
-	}
-	return strings.Join(names, " and ")
-}
-
 func (l *Loop) isSpec(path string) bool {
 	return slices.ContainsFunc(l.specDirs(), func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }

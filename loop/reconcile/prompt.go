@@ -173,7 +173,11 @@ func (l *Loop) fullPrompt(items []item, diff specDiff) (string, error) {
 	for n < len(items) && l.isSpec(items[n].Path) {
 		n++
 	}
-	return compose("full", map[string]any{"Places": l.specPlaces(), "Specs": items[:n], "Diff": diff, "Files": items[n:]})
+	var places []string
+	for _, dir := range l.specDirs() {
+		places = append(places, "`"+render.Path(l.Guard.Redact(dir))+"/`")
+	}
+	return compose("full", map[string]any{"Places": strings.Join(places, " and "), "Specs": items[:n], "Diff": diff, "Files": items[n:]})
 }
 
 // Mark makes the headers of a file differ from the lines in it.

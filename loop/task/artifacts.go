@@ -235,7 +235,6 @@ func (a *Artifacts) close(e history.Event) error {
 	return nil
 }
 
-// state notes the files that describe the run as a whole.
 func (a *Artifacts) state(now history.Event, phase string) {
 	if a.session == nil {
 		return

@@ -186,7 +186,6 @@ func (l *Loop) standingText(s standing) (composed, error) {
 	return compose("execution", s)
 }
 
-// did says what the session ran, and what failed.
 func (s LoopSummary) did() string {
 	var parts []string
 	if len(s.Commands) > 0 {

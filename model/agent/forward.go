@@ -179,7 +179,6 @@ func (f *Forward) stop(why error) {
 	f.stopped = cmp.Or(f.stopped, why)
 }
 
-// halted returns why no more calls are forwarded.
 func (f *Forward) halted() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -98,7 +98,6 @@ func toolchains() []toolchain {
 	}
 }
 
-// setAll sets variables whose values may start with ~/.
 func (w *Workshop) setAll(vars []string) {
 	for _, kv := range vars {
 		name, value, _ := strings.Cut(kv, "=")

@@ -17,7 +17,6 @@ type place struct{ name, real string }
 
 type link struct{ Name, Target string }
 
-// prepared returns a copy that can look around.
 func (w Workshop) prepared() *Workshop {
 	w.paths = resolver{}
 	w.real = w.realPath(w.Root)

@@ -168,7 +168,6 @@ func startsWord(text string, at int) bool {
 
 func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// entropy returns the Shannon entropy in bits per byte.
 func entropy(s string) float64 {
 	var count [256]int
 	for i := range len(s) {

@@ -91,7 +91,7 @@ func checkSpelling(p string) error {
 	case len(p) >= 2 && p[1] == ':' && isLetter(p[0]):
 		return Refuse(p, "the path starts with a drive letter; paths are relative to the root of the tree")
 	}
-	for name := range strings.FieldsFuncSeq(p, isSeparator) {
+	for name := range strings.FieldsFuncSeq(p, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if name == ".." {
 			return Refuse(p, `".." is not allowed in a path`)
 		}
@@ -319,8 +319,6 @@ func Join(dir, name string) string {
 	}
 	return dir + "/" + name
 }
-
-func isSeparator(r rune) bool { return r == '/' || r == '\\' }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
