@@ -33,8 +33,8 @@ func TestPhaseSabotage(t *testing.T) {
 			exit: 5},
 		{name: "references of the other", wall: sandbox.Hidden, build: "rm -r .git/refs; ln -s ../../tests/.git/refs .git/refs",
 			says: "src/.git/refs into a git repository"},
-		{name: "a verdict that leads out", wall: sandbox.Hidden, verify: "ln -sf ../.env failed_specs.md", exit: 5, says: "failed_specs.md is not a regular file"},
-		{name: "a log that leads out", wall: sandbox.Hidden, hook: "health_check", runs: "ln -sfn ../../.env tests/results/lint.log; exit 1", exit: 1, says: "lint.log is not a regular file"},
+		{name: "a verdict that leads out", wall: sandbox.Hidden, verify: "ln -sf ../.env failed_specs.md", exit: 5, says: "failed_specs.md is a symbolic link"},
+		{name: "a log that leads out", wall: sandbox.Hidden, hook: "health_check", runs: "ln -sfn ../../.env tests/results/lint.log; exit 1", exit: 1, says: "lint.log is a symbolic link"},
 		{name: "a server's log that leads out", wall: sandbox.Hidden, hook: "health_check", runs: "ln -sfn ../../.env tests/results/dev.log"},
 		{name: "a folder of logs that leads elsewhere", wall: sandbox.Landlock, write: "mv results x; ln -s ../specs results", hook: "map_deps", runs: "echo forged > tests/results/phase1.md; echo forged > tests/results/phase3.md", exit: 5, says: "tests/results is a symbolic link"},
 	} {
