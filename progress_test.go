@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -336,4 +337,31 @@ func TestProve(t *testing.T) {
 			p.replays(t, dir)
 		})
 	}
+}
+
+// A round that is decided again tells once what was put back in it.
+func TestPutBackIsToldOnce(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
+	attack := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := hone.Once(ctx, r, "attack", nil, func(context.Context) (seen, error) {
+			crashtest.WriteFile(dir, "tests/a", "2")
+			crashtest.WriteFile(dir, "x", fmt.Sprint(r.Round()))
+			return seen{"done"}, nil
+		}, nil)
+		return nil, err
+	}
+	found := []check.Finding{{Source: "checker", Text: "no such program", Broken: true}}
+	p := process{round: attack, set: func(r *hone.Run) {
+		protects(r)
+		r.Limits.Rounds = 2
+		r.Check = func(context.Context) ([]check.Finding, error) { return found, nil }
+	}}
+	wantEnd(t, p.end(t, dir), hone.KindFailed)
+	found = []check.Finding{wrong("not yet")}
+	end := p.end(t, dir)
+	told := slices.DeleteFunc(slices.Clone(end.Findings), func(f check.Finding) bool { return f.Source != "protect" })
+	if len(told) != 1 {
+		t.Errorf("told %d times: %+v", len(told), end.Findings)
+	}
+	p.replays(t, dir)
 }

@@ -27,7 +27,8 @@ type Round func(ctx context.Context, r *Run, prior []check.Finding) ([]check.Fin
 
 // Do runs rounds until a decision or an error ends the run, and records the
 // end. The End is always complete: it also says which error stopped the run.
-// The error is that of OnStart, or says why the end could not be recorded.
+// The error is that of OnStart, or says why the end could not be recorded, or the best
+// round not restored.
 func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 	ctx, cancel := r.limitTime(ctx)
 	defer cancel()
@@ -127,13 +128,13 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	return r.decide(ctx, s, findings, short)
+	return r.decide(ctx, s, check.Bound(joinFindings(findings, r.putBackFindings(s.Round))), short)
 }
 
+// It runs once a round, and again with the same findings when what kept it from a decision has gone.
 // short is why the budget did not pay for the rest of the round; nil if it did. If it is set the check always runs, because the
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
-	findings = check.Bound(joinFindings(findings, r.putBackFindings(s.Round)))
 	blocked, done := check.Blocking(findings) && short == nil, false
 	var err error
 	switch {

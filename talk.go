@@ -61,7 +61,7 @@ const (
 // once, and the state of the conversation follows from the records.
 //
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
-// for the first turn or the provider failed.
+// for the first turn, or not for an answer after a later one, or if the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	m, err := r.recorded(role)
 	if err != nil {
