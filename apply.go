@@ -24,8 +24,8 @@ type Seen = func(path string) (digest string, ok bool)
 // makes the edits that are allowed, all of them or none, and returns a verdict for each
 // edit, in order. A refusal is a verdict, not an error. An edit that is declined or
 // pending does not block the others; nor does one of a file that the user may not change. If the user leaves a question open ([ErrPending]),
-// the error is a [*Stop] and nothing is changed. If the user changes one of the files
-// after the review, Apply reviews the change again; but an edit that was still to be asked about is declined. Only Apply and [Run.ApplyAll] change
+// the error is a [*Stop] and nothing is changed. If the user changes a file after
+// the review, Apply reviews the change again; an edit that still waited for an answer is declined. Only Apply and [Run.ApplyAll] change
 // the tree.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	vs, _, err := r.apply(ctx, ch, seen, true)
@@ -73,9 +73,9 @@ func (r *Run) apply(ctx context.Context, ch workspace.Change, seen Seen, some bo
 	}
 }
 
-// carryOut asks one question for each file of which a verdict is Ask, and replaces that by Allow, Declined or Pending. Then it makes
-// the edits that are allowed, with the contents that the user made of them, and records all verdicts. made is false if no edit was made, because the user changed a file after the review or may not change
-// one, which it adds to denied.
+// carryOut asks about each file whose verdict is Ask, and replaces that ruling with Allow, Declined or Pending. Then it makes the
+// allowed edits, with the contents as the user edited them, and records all verdicts. made is false if it made none of them: the
+// user changed a file after the review, or may not change one; the latter are added to denied.
 func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.Verdict, denied map[string]string) (made bool, err error) {
 	edits := slices.Clone(ch.Edits)
 	more, rest := 0, false

@@ -339,7 +339,7 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// A round that is decided again tells once what was put back in it.
+// What was put back in a round is reported once, even if the round is decided again.
 func TestPutBackIsToldOnce(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"tests/a": "1"})
 	attack := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {

@@ -192,7 +192,8 @@ func (p *played) same(record journal.Event, payload any) error {
 }
 
 func compare(recorded journal.Event, now []byte) error {
-	again, err := journal.ParseLine(now) // both are decoded, because JSON has no bytes that are not UTF-8
+	// Encoding replaces bytes that are not UTF-8, so only decoded payloads compare equal.
+	again, err := journal.ParseLine(now)
 	again.Type, again.Phase, again.Step = recorded.Type, recorded.Phase, recorded.Step
 	was, err1 := journal.Encode(history.Decode(recorded).Payload)
 	is, err2 := journal.Encode(history.Decode(again).Payload)
@@ -226,7 +227,7 @@ func (p *played) stopped(ctx context.Context, err error) error {
 		return err
 	}
 	stop := p.r.stopFor(ctx, err)
-	if end, ended := p.r.Past().Facts().End, p.r.Past().Facts().Ended; !ended || end.Kind != stop.Kind || end.Why != p.r.cleanText(stop.Error()) {
+	if now := p.r.Past().Facts(); !now.Ended || now.End.Kind != stop.Kind || now.End.Why != p.r.cleanText(stop.Error()) {
 		return err
 	}
 	return nil

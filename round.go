@@ -131,7 +131,8 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	return r.decide(ctx, s, check.Bound(joinFindings(findings, r.putBackFindings(s.Round))), short)
 }
 
-// It runs once a round, and again with the same findings when what kept it from a decision has gone.
+// It runs at the end of a round. It runs again, with the same findings, when a question was answered or a check that could not run
+// may run now.
 // short is why the budget did not pay for the rest of the round; nil if it did. If it is set the check always runs, because the
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
@@ -190,6 +191,7 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 }
 
 func (r *Run) isOver(s State) bool {
+	states := r.Past().Facts().States
 	switch {
 	case s.Decision == "", s.Decision == AnotherRound, r.decidesAgain(s):
 		return false
@@ -198,8 +200,8 @@ func (r *Run) isOver(s State) bool {
 	case !r.resumed && r.Human != nil && len(r.Past().Waiting()) > 0:
 		return false
 	case r.Metric != nil && (s.Kind == KindStuck || s.Kind == KindRounds):
-		return r.plateau(s, r.Past().Facts().States) != ""
-	case r.stuck(r.Past().Facts().States), r.Limits.Unreadable > 0 && unusableInARow(r.Past().Facts().States) >= r.Limits.Unreadable:
+		return r.plateau(s, states) != ""
+	case r.stuck(states), r.Limits.Unreadable > 0 && unusableInARow(states) >= r.Limits.Unreadable:
 		return true
 	}
 	return !check.Blocking(s.Findings) && s.Kind != KindBudget || s.Round >= r.Limits.MaxRounds()
@@ -266,7 +268,8 @@ func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 		if err != nil {
 			return history.Opened{}, err
 		}
-		o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Facts().Outside, RestoredTo: r.Past().Facts().RestoredTo}
+		now := r.Past().Facts()
+		o := history.Opened{Manifest: name, Tree: tree, Outside: now.Outside, RestoredTo: now.RestoredTo}
 		judges, err := r.judgesNote()
 		o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
 		return o, err

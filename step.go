@@ -297,15 +297,15 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 // write fails with a [*Stop], because without its journal a run cannot
 // continue. Nothing is recorded that may follow from an error that passes (ruling G22). On a full disk only what has begun is recorded; nothing new begins.
 func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
+	if r.replaying != nil {
+		return r.replaying.decide(n)
+	}
 	if n.Payload != nil && r.Redact != nil {
 		b, err := r.encoded(n.Payload)
 		if err != nil {
 			return e, err
 		}
 		n.Payload = json.RawMessage(b)
-	}
-	if r.replaying != nil {
-		return r.replaying.decide(n)
 	}
 	switch n.Type {
 	case history.TypeEnd, history.TypeReply, history.TypeReserve, history.TypeCommit, history.TypeUsage, history.TypeRetry, history.TypeFailover:

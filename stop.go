@@ -117,19 +117,19 @@ func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this")
 var errTime = errors.New("the run's time is used up")
 
 func (r *Run) recordEnd(s State) (End, error) {
-	spent := r.Past().Facts().Ledger
+	now := r.Past().Facts()
+	spent := now.Ledger
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
-	r.addNotes(&end, r.Past().Facts().States)
+	r.addNotes(&end, now.States)
 	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
-	for _, s := range r.Past().Facts().States {
+	for _, s := range now.States {
 		if s.Score != nil && s.Score.Kept {
 			end.Said = s.Score.Idea // later words are about what was taken back
 		}
 	}
-	if r.Past().Facts().AtEnd {
-		last := r.Past().Facts().End
-		end.Ignored, end.Notes = last.Ignored, last.Notes
+	if now.AtEnd {
+		end.Ignored, end.Notes = now.End.Ignored, now.End.Notes
 		return end, nil
 	}
 	end.Ignored = listed(r.changedIgnored())

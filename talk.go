@@ -60,8 +60,8 @@ const (
 // session is used up. Everything that the model is sent is recorded, each piece
 // once, and the state of the conversation follows from the records.
 //
-// The error may be a [*ContextError], or a [*Stop] if the budget does not pay
-// for the first turn, or not for an answer after a later one, or if the provider failed.
+// The error may be a [*ContextError], or a [*Stop] if the provider failed, or if the budget
+// does not pay for the first turn or, later, for a final answer.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	m, err := r.recorded(role)
 	if err != nil {

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,7 +89,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 		return nil
 	}
 	if w.built != nil {
-		err = errors.Join(err, w.built.Close())
+		w.built.Close()
 		w.built = nil
 	}
 	w.dir.Remove()
@@ -101,17 +100,13 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 }
 
 func (w *Walls) buildPolicy(ctx context.Context) (err error) {
-	kind := w.Settings.Wall
-	if w.secrets != nil && kind == sandbox.NoWall {
+	if w.secrets != nil && w.Settings.Wall == sandbox.NoWall {
 		w.secretFiles = *w.secrets
 	} else if w.secretFiles, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
 	if w.policy, err = w.makePolicy(ctx); err != nil {
 		return err
-	}
-	if w.policy.Wall = kind; w.Plan.Hides && kind == sandbox.Auto {
-		w.policy.Wall = sandbox.AutoMounts
 	}
 	if w.built, err = wall.Build(ctx, w.policy); err != nil {
 		return err
@@ -128,6 +123,9 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 		return p, err
 	}
 	p = w.Settings.Policy
+	if w.Plan.Hides && p.Wall == sandbox.Auto {
+		p.Wall = sandbox.AutoMounts
+	}
 	p.Tree, p.Aside, p.As = cmp.Or(p.Tree, w.home, w.Root), w.dir.Aside, sandbox.OwnerOf(w.Root)
 	p.Hide = slices.Concat(p.Hide, w.secretFiles.Paths())
 	if dir, err := state.Make(); err == nil { // without a state folder there is nothing to hide

@@ -152,10 +152,14 @@ func useModel(name string) hone.Next {
 	return hone.Next{Flags: []hone.Flag{{Name: "model", Value: name}}}
 }
 
-// A name without a provider gets the one that publishes a price of it.
+// A name without a provider gets the provider that lists a price for it.
 func fullName(model string) string {
+	if model == "" || strings.Contains(model, "/") {
+		return model
+	}
+	published := datedName.ReplaceAllString(model, "")
 	for _, p := range ListPrices() {
-		if p.Model == datedName.ReplaceAllString(model, "") && !strings.Contains(p.Provider, ".") {
+		if p.Model == published && !p.Elsewhere() {
 			return p.Provider + "/" + model
 		}
 	}

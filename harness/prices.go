@@ -29,6 +29,9 @@ type ListPrice struct {
 	Source             string
 }
 
+// Elsewhere reports whether the price is that of an endpoint, and not of a provider of hone's.
+func (p ListPrice) Elsewhere() bool { return strings.Contains(p.Provider, ".") }
+
 // ListPrices returns the prices that hone knows by itself.
 func ListPrices() []ListPrice {
 	r := csv.NewReader(strings.NewReader(priceTable))
@@ -81,7 +84,7 @@ func (h Host) listPrice(m loop.Model) (ListPrice, bool) {
 	all := ListPrices()
 	for _, published := range []string{name, datedName.ReplaceAllString(name, "")} {
 		for _, p := range all {
-			large := !strings.Contains(p.Provider, ".")
+			large := !p.Elsewhere()
 			switch {
 			case host == "" && p.Provider == provider && p.Model == published,
 				host != "" && p.Provider == host && p.Model == published,
@@ -104,8 +107,9 @@ func plainName(name string) string {
 	return strings.ReplaceAll(decoration.ReplaceAllString(name, ""), ".", "-")
 }
 
-// limitsOfSimilar returns the limits of the provider's listed models whose names begin most like a name, and of several the
-// smallest: a new model of a family is used before the list has it. Zero means that none begins like it.
+// limitsOfSimilar returns the limits of the provider's listed models that share the longest prefix with the model's name; if there
+// are several, the smallest. So a new model of a known family has limits before the list has the model. Zero means that no listed
+// model is similar.
 func limitsOfSimilar(model string) (context, output int64) {
 	provider, name, _ := strings.Cut(model, "/")
 	most := len("gpt-")

@@ -357,21 +357,21 @@ func (w *Walls) Close() error {
 	if w.built == nil {
 		return nil
 	}
-	err := w.built.Close()
+	w.built.Close()
 	if w.models != nil && w.models != w.built {
-		err = errors.Join(w.models.Close(), err)
+		w.models.Close()
 	}
-	if w.watch != nil { // a command in the background ends without a result
-		made, failed := w.settle(context.Background())
-		for _, r := range made {
-			w.host.Note(r.Note())
-		}
-		if failed == nil {
-			failed = w.watch.Forget(w.dir.Repositories)
-		}
-		err = errors.Join(err, failed)
+	defer w.dir.Remove()
+	if w.watch == nil {
+		return nil
 	}
-	w.dir.Remove()
+	made, err := w.settle(context.Background()) // a command in the background ends without a result
+	for _, r := range made {
+		w.host.Note(r.Note())
+	}
+	if err == nil {
+		err = w.watch.Forget(w.dir.Repositories)
+	}
 	return err
 }
 
@@ -400,7 +400,7 @@ func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice)
 		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit, Next: hone.Next{First: "raise memory or processes in [sandbox] of " + config.HonePath}})
 	}
 	if failed(r) && !net && sandbox.WantsNetwork(outputOf(r)) {
-		notes = append(notes, WantsNet())
+		notes = append(notes, wantsNet())
 	}
 	return notes
 }
@@ -419,9 +419,8 @@ func failed(r sandbox.Result) bool { return r.Exit != 0 || r.TimedOut }
 // Errors are at the ends of a command's outputs.
 func outputOf(r sandbox.Result) string { return tail(r.Stdout) + "\n" + tail(r.Stderr) }
 
-// WantsNet is the note about a command that seems to have failed because it has
-// no network.
-func WantsNet() hone.Notice {
+// The note is about a command that seems to have failed because it has no network.
+func wantsNet() hone.Notice {
 	return hone.Notice{Text: "the command seems to need the network, which is off behind the walls", Denied: true,
 		Next: hone.Next{Flags: []hone.Flag{{Name: "net"}}, Remark: "which allows it"}}
 }

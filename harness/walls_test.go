@@ -66,10 +66,10 @@ func TestCommandNotes(t *testing.T) {
 	}{
 		{r: sandbox.Result{}},
 		{r: sandbox.Result{Stderr: []byte(missed)}},
-		{r: sandbox.Result{Exit: 6, Stderr: []byte(missed)}, want: []hone.Notice{WantsNet()}},
-		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
+		{r: sandbox.Result{Exit: 6, Stderr: []byte(missed)}, want: []hone.Notice{wantsNet()}},
+		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []hone.Notice{wantsNet()}},
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
-		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
+		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []hone.Notice{wantsNet()}},
 		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []hone.Notice{{Text: "a command exceeded its limit of memory", Next: hone.Next{First: "raise memory or processes in [sandbox] of .config/hone.toml"}}}},
 		{r: sandbox.Result{Repositories: made}, want: []hone.Notice{{Text: made[0].Note(), Repository: "x/.git"}, {Text: made[1].Note(), Repository: "y", Aside: ".hone/aside/1/HEAD.aside"}, {Text: made[2].Note()}}},
 		{r: sandbox.Result{Restored: restoredOne}, want: []hone.Notice{{Text: restoredOne[0].Note()}}},

@@ -251,12 +251,11 @@ func (p *Past) Passed() (record Event, ok bool) {
 // UndoneTo returns the round whose tree the user restored; nil if the tree is that of the last
 // round, or of the best one, which the run itself restored.
 func (p *Past) UndoneTo() *int {
-	end := p.Facts().End
-	to := p.Facts().RestoredTo
-	if to == nil || *to == p.Facts().State.Round || end.Restored && *to == end.Best {
-		return nil
+	now := p.Facts()
+	if to := now.RestoredTo; to != nil && *to != now.State.Round && !(now.End.Restored && *to == now.End.Best) {
+		return to
 	}
-	return to
+	return nil
 }
 
 // NewestManifest returns the object of the newest manifest, and the files that edits wrote

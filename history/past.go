@@ -60,8 +60,8 @@ type Facts struct {
 	Baseline string
 	Edits    []workspace.Verdict // that were applied, in order
 	Outside  []string            // the files that were changed outside the run since its last round opened
-	// Untold are those that were changed since its last command ended, too. The result of the
-	// next command tells the model.
+	// Untold are the files that were changed outside the run since its last round opened or its last
+	// command ended. The result of the next command tells the model.
 	Untold []string
 	// Pending are the questions that no user could be asked yet: the last one about each file,
 	// in the order in which they came up. The file may have changed since.

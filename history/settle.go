@@ -54,8 +54,7 @@ func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) err
 
 // Finished reports whether the run has ended and nothing is left to be settled.
 func (p *Past) Finished() bool {
-	ended := p.Facts().Ended
-	return ended && len(p.Unapplied()) == 0
+	return p.Facts().Ended && len(p.Unapplied()) == 0
 }
 
 // Unapplied returns the begins of applies that have no record, in order.
@@ -99,8 +98,7 @@ func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []w
 	var made []workspace.Delta // by a process that died
 	for i, d := range edits {
 		if v := vs[i]; v.Before != v.After && tree.Holds(v.Path, v.After) {
-			d.Before, d.After = d.After, d.Before
-			made = append(made, d)
+			made = append(made, d.Back())
 		}
 	}
 	if err := tree.Fault(); err != nil {

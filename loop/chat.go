@@ -25,7 +25,8 @@ type Chat struct {
 
 	Role  string `json:"-"` // the name of the model's role
 	Rules string `json:"-"` // describes its part to the model (ruling G13)
-	// AgentRules are its Rules if it is a command-line agent with tools of its own. Empty if the loop's [Kind] allows none.
+	// AgentRules replaces Rules if the model is a command-line agent with tools of its own. It is empty if the loop's
+	// [Kind] allows no agents.
 	AgentRules string `json:"-"`
 	// Prompt returns the start of a round's prompt, which is the same in all rounds. The user's text is [Settings.Task].
 	Prompt func(s *Settings) string `json:"-"`

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -159,5 +160,12 @@ func NamesDir(line, dir string) bool {
 	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) {
 		return false
 	}
-	return regexp.MustCompile(regexp.QuoteMeta(dir) + `(?:[^\pL\pN._+@-]|$)`).MatchString(line)
+	_, rest, found := strings.Cut(line, dir)
+	for ; found; _, rest, found = strings.Cut(rest, dir) {
+		next, _ := utf8.DecodeRuneInString(rest)
+		if rest == "" || !unicode.IsLetter(next) && !unicode.IsNumber(next) && !strings.ContainsRune("._+@-", next) {
+			return true
+		}
+	}
+	return false
 }

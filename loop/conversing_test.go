@@ -23,6 +23,9 @@ func TestNamesDir(t *testing.T) {
 			t.Errorf("%q: not %t", line, want)
 		}
 	}
+	if !loop.NamesDir("ls /home/a\xff/b", "/home/a\xff") || loop.NamesDir("ls /home/a\xffb", "/home/a\xff") {
+		t.Error("a name that is not UTF-8")
+	}
 	if loop.NamesDir("ls /", "/") || loop.NamesDir("ls app", "app") {
 		t.Error("a root or a relative directory")
 	}

@@ -249,14 +249,14 @@ type Starters struct {
 	// command that tests a project of its languages; empty if none is known. A file that exists is not
 	// overwritten. Nil means that there are none.
 	Files func(root, check string, note func(text string)) ([]File, error)
-	// Next returns what the user does after the files are written. It is called between Files and that.
-	Next func(root string) string
+	// Next returns what the user does after the files are written. check is as in Files.
+	Next func(root, check string) string
 }
 
 // CheckStarters are the [Kind.Starters] of a loop that starts from nothing but a check. next is what the user does then.
 func CheckStarters(next string) func() Starters {
 	return func() Starters {
-		return Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string { return next }}
+		return Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(_, _ string) string { return next }}
 	}
 }
 

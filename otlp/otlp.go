@@ -77,20 +77,20 @@ func (t *trace) span(part, parent, name string, kind int, from, to time.Time) sp
 func nanos(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
 
 func (t *trace) root() span {
-	end, ended := t.Past.Facts().End, t.Past.Facts().Ended
+	now := t.Past.Facts()
 	standing := story.StandingOf(t.Past, t.Working)
 	first, _, _ := strings.Cut(story.ModelName(t.Start.Model), ",")
-	numbers := story.NumbersOf(t.Past, t.Past.Facts().Ledger, 0)
+	numbers := story.NumbersOf(t.Past, now.Ledger, 0)
 	s := t.span("run", "", "invoke_agent hone "+t.Start.Loop, internal, t.Past.First().Time, t.Past.Last().Time)
 	s.Attributes = s.Attributes.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", "hone "+t.Start.Loop).
-		text("gen_ai.conversation.id", t.Run.ID).model(first).usage(t.Past.Facts().Ledger.Known).
+		text("gen_ai.conversation.id", t.Run.ID).model(first).usage(now.Ledger.Known).
 		text("hone.result", standing.Result).number("hone.rounds", int64(numbers.Rounds)).
 		number("hone.usage.unconfirmed_tokens", numbers.Unconfirmed).cost(numbers.Cost)
 	if numbers.Findings != nil {
 		s.Attributes = s.Attributes.number("hone.findings", int64(*numbers.Findings))
 	}
-	if ended && end.Kind != history.KindDone {
-		s.fail(string(end.Kind))
+	if now.Ended && now.End.Kind != history.KindDone {
+		s.fail(string(now.End.Kind))
 	}
 	return s
 }

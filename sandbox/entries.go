@@ -59,7 +59,7 @@ func (p Policy) Entries() ([]Entry, error) {
 	return entries, nil
 }
 
-// Places are the entries that exist and are no symlinks, by their paths.
+// Places maps paths to the entries that exist and are not symlinks.
 type Places map[string]Entry
 
 // PlacesOf returns the places of entries.

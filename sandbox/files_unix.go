@@ -21,9 +21,9 @@ func FileOwner(info fs.FileInfo) (uid int, ok bool) {
 	return int(stat.Uid), true
 }
 
-// Lock locks a file or directory for this process until what it returns is closed or the process ends. The error
+// Lock locks a file or directory for this process until unlock is called or the process ends. The error
 // wraps EWOULDBLOCK if another one has locked it.
-func Lock(path string) (*os.File, error) {
+func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0) // NFS locks no file that may only be read
 	if errors.Is(err, syscall.EISDIR) {
 		f, err = os.Open(path)
@@ -35,5 +35,9 @@ func Lock(path string) (*os.File, error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	return f, nil
+	return func() {
+		// Close alone would not unlock it: a process that is being started has the file, too, until it runs its program.
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+		_ = f.Close()
+	}, nil
 }

@@ -84,11 +84,11 @@ func (s Standing) Line(c render.Colours) string { return s.Mark.Mark(c) + " " + 
 // working means that a process works on it.
 func StandingOf(past *history.Past, working bool) Standing {
 	s := Standing{Mark: Running, Result: "running"}
-	end, ended := past.Facts().End, past.Facts().Ended
+	now := past.Facts()
 	switch {
 	case working:
-	case ended:
-		s.Mark, s.Result = MarkOf(end.Kind), string(cmp.Or(end.Kind, "ended"))
+	case now.Ended:
+		s.Mark, s.Result = MarkOf(now.End.Kind), string(cmp.Or(now.End.Kind, "ended"))
 	default:
 		s.Mark, s.Result = Failed, "died"
 	}

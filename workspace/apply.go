@@ -247,7 +247,7 @@ func (a *application) change() error {
 	if err := a.stage(); err != nil {
 		return err
 	}
-	a.staging, a.cur = a.cur, nofollow.Cursor{Root: a.tree.root, Force: a.cur.Force} // the one may be in directories that were moved meanwhile
+	a.staging, a.cur = a.cur, nofollow.Cursor{Root: a.tree.root, Force: a.cur.Force} // the old cursor may be in directories that were moved meanwhile
 	return a.place()
 }
 
@@ -357,17 +357,15 @@ func (a *application) decide(it *item) (ok bool, err error) {
 		case info.Mode.IsDir() && !treepath.Hidden(path):
 			it.clear = append(it.clear, clearing{path, info.Mode.Perm()})
 		case in == nil || !in.removes():
-			return errOccupied
+			return fs.ErrExist
 		}
 		return nil
 	})
-	if err == errOccupied {
+	if err == fs.ErrExist {
 		return false, nil
 	}
 	return err == nil, err
 }
-
-var errOccupied = errors.New("something stays in the directory")
 
 func (a *application) stage() error {
 	var denied *DeniedError // of all paths that may not be written

@@ -174,7 +174,7 @@ func TestApplyRollsBackEdits(t *testing.T) {
 	}
 }
 
-// A file that an earlier process did not get to, and that somebody changed, is a conflict.
+// A file that was changed before an interrupted Apply reached it is a conflict.
 // Nothing temporary is left.
 func TestApplyConflictAfterCrash(t *testing.T) {
 	files, ch, _ := mixedChange()

@@ -272,7 +272,10 @@ func (d Delta) Op() Op {
 }
 
 // Back returns the change that takes a change back.
-func (d Delta) Back() Delta { return Delta{Path: d.Path, Before: d.After, After: d.Before} }
+func (d Delta) Back() Delta {
+	d.Before, d.After = d.After, d.Before
+	return d
+}
 
 // Op is the type of a difference.
 type Op string

@@ -75,8 +75,8 @@ func (t *Tree) CheckNew(name string) error {
 	return treepath.CheckNew(name, t.root.FS())
 }
 
-// Holds reports whether a file has the contents of an image; no file is also a directory. It
-// does not if it cannot be read; see [Tree.Fault].
+// Holds reports whether a file has the contents of an image. The image of no file also holds
+// where there is a directory. Holds is false for a file that cannot be read; see [Tree.Fault].
 func (t *Tree) Holds(path string, image Image) bool {
 	if image.Exists() {
 		_, now, err := t.Read(path)

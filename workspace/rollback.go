@@ -41,13 +41,14 @@ func (a *application) rollBack(cause error) error {
 	return errors.Join(cause, left)
 }
 
-// takeBack is a change like any other, so that what another process made meanwhile stays. It is not canceled.
+// takeBack undoes the change of one path. It makes the checks of any other change, so what another process wrote meanwhile
+// stays. The context does not cancel it.
 func (a *application) takeBack(it *item) error {
 	if err := a.tree.step("restore %s", it.Path); err != nil {
 		return err
 	}
 	if it.found.Kind == Other || it.found.Kind == Regular && it.found.Digest == "" {
-		return fmt.Errorf("what %s was could not be read", treepath.Display(it.Path))
+		return fmt.Errorf("%s cannot be restored: its old contents were not read", treepath.Display(it.Path))
 	}
 	back := a.tree.application(context.WithoutCancel(a.ctx), a.open, a.cur.Force)
 	defer back.close()

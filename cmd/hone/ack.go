@@ -13,8 +13,8 @@ import (
 	"hone/history"
 )
 
-// awaitAcks makes a run wait before each model call until in confirms that all its events are
-// stored, with the number of the last one in a line. The end of in cancels the returned context, as Ctrl-C does: the program that
+// awaitAcks makes a run wait before each model call until all its events are stored. Each line of in is the
+// number of the last event that is. The end of in cancels the returned context, as Ctrl-C does: the program that
 // stores the events is gone.
 func awaitAcks(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -135,7 +135,7 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	return words, directive
 }
 
-// After the beginning of a name no space follows. After a comma it proposes fallbacks.
+// No space follows a provider. After a comma it proposes fallbacks.
 func completeModel(_ *cobra.Command, _ []string, typed string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	at := strings.LastIndexByte(typed, ',') + 1
@@ -144,18 +144,19 @@ func completeModel(_ *cobra.Command, _ []string, typed string) (words []cobra.Co
 		if !strings.HasPrefix(name, word) || name == word {
 			return
 		}
-		if strings.HasSuffix(name, "/") || strings.HasSuffix(name, "-") {
+		if strings.HasSuffix(name, "/") {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		words = append(words, before+name)
 	}
-	for _, p := range harness.Providers() {
-		if !p.Unlisted && !strings.Contains(word, "/") {
-			propose(p.Name + "/")
+	if !strings.Contains(word, "/") {
+		for _, name := range harness.ListedProviders() {
+			propose(name + "/")
 		}
+		return words, directive
 	}
 	for _, p := range harness.ListPrices() {
-		if strings.Contains(word, "/") && !strings.Contains(p.Provider, ".") {
+		if !p.Elsewhere() {
 			propose(p.Provider + "/" + p.Model)
 		}
 	}

@@ -221,6 +221,9 @@ func (o *doctorOptions) lookAtCheck() diagnosis {
 
 // Writing where runs are written says more than a number of free bytes: quotas, read-only mounts and owners are in it too.
 func (o *doctorOptions) lookAtDisk() diagnosis {
+	if _, err := loop.AbsDir(o.root); err != nil {
+		return problem("disk", err.Error(), "")
+	}
 	at, where := runs.HomePath(o.root), "writable"
 	if at != filepath.Join(o.root, journal.HomeName) {
 		where = "runs are in " + at + ", writable"

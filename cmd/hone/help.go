@@ -137,7 +137,7 @@ func priceList() string {
 	provider := ""
 	for _, p := range harness.ListPrices() {
 		name := p.Provider + "/" + p.Model
-		if strings.Contains(p.Provider, ".") {
+		if p.Elsewhere() {
 			name = "  openai/" + p.Model
 			if p.Provider != provider {
 				rows = append(rows, "  with --base-url at "+p.Provider+":\n")

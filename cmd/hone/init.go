@@ -72,9 +72,10 @@ func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 
 func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error {
 	var files []loop.File
+	check := checksOf(languagesOf(root, nil))
 	if starters.Files != nil {
 		var err error
-		if files, err = starters.Files(root, checksOf(languagesOf(root, nil)), func(text string) { a.say("note", text) }); err != nil {
+		if files, err = starters.Files(root, check, func(text string) { a.say("note", text) }); err != nil {
 			return err
 		}
 	}
@@ -86,7 +87,7 @@ func (a *app) init(c *cobra.Command, root string, starters loop.Starters) error 
 	if err := checkParents(root, files, len(found) > 0 || starters.NeedsCheck); err != nil {
 		return err
 	}
-	next := starters.Next(root)
+	next := starters.Next(root, check)
 	before := a.hasTrustFiles(root)
 	hasConfig, kept := false, false
 	for _, f := range files {

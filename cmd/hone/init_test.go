@@ -99,7 +99,7 @@ func TestInitOwnConfig(t *testing.T) {
 		Files: func(string, string, func(string)) ([]loop.File, error) {
 			return []loop.File{{Path: config.HonePath, Content: []byte("[check]\n")}}, nil
 		},
-		Next: func(string) string { return "go" }, NeedsCheck: true})
+		Next: func(_, _ string) string { return "go" }, NeedsCheck: true})
 	if want := "wrote   .config/hone.toml\nnext: go\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v; want %q", out.String(), err, want)
 	}

@@ -31,7 +31,7 @@ func (a *app) initSkillCommand() *cobra.Command {
 					return []loop.File{{Path: ".claude/skills/hone/SKILL.md", Content: skillText}, {Path: ".claude/settings.json", Content: claudeSettings},
 						{Path: ".agents/skills/hone/SKILL.md", Content: skillText}, {Path: ".codex/hooks.json", Content: codexHooks}}, nil
 				},
-				Next: func(string) string {
+				Next: func(_, _ string) string {
 					return "hone check, which must know the project's check; if a settings file was kept, add the hook to it: docs/mcp.md shows it"
 				},
 			})

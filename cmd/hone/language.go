@@ -56,7 +56,10 @@ func languagesOf(root string, written []string) []language {
 	if len(found) == 0 && !slices.ContainsFunc(written, makefile().marks) {
 		found = marked(root, []language{makefile()})
 	}
-	if tests := pythonTests(root); len(found) == 0 && tests != "" {
+	if len(found) > 0 {
+		return found
+	}
+	if tests := pythonTests(root); tests != "" {
 		found = []language{{Check: tests, Mark: "the tests"}}
 	}
 	return found

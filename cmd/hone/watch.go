@@ -58,8 +58,8 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 			if err := shown.Show(r); err != nil {
 				return err
 			}
-			if end, ended := r.Past.Facts().End, r.Past.Facts().Ended; ended {
-				a.exit = failure.ExitStatus(end.Kind)
+			if now := r.Past.Facts(); now.Ended {
+				a.exit = failure.ExitStatus(now.End.Kind)
 				return nil
 			}
 			read = size

@@ -167,19 +167,20 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 		return o, err
 	}
 	past := recorded.Past
-	o.Spent, o.Rounds = spent(past), past.Facts().State.Round
+	now := past.Facts()
+	o.Spent, o.Rounds = spent(past), now.State.Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}
-	end, ended := past.Facts().End, past.Facts().Ended
-	if !ended || !past.Facts().AtEnd {
+	end := now.End
+	if !now.Ended || !now.AtEnd {
 		return o, fmt.Errorf("hone ended with status %d before it recorded an end: %s", r.Exit, r.Said)
 	}
 	if strings.Contains(end.Why, "no space left on device") {
 		return o, errors.New("the worker's disk is full: " + end.Why)
 	}
 	o.Exit, o.Kind, o.Why, o.Rounds = failure.ExitStatus(end.Kind), end.Kind, end.Why, end.Rounds // also if hone was killed after that
-	for _, q := range past.Facts().Pending {
+	for _, q := range now.Pending {
 		o.Questions = append(o.Questions, job.Question{Digest: q.Digest(run), Path: q.Path, Why: q.Reason})
 	}
 	return o, nil

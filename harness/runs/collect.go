@@ -126,8 +126,8 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 	return err
 }
 
-// neededBy returns the objects that a run with these events needs; of one that cannot be read there are none, and it
-// needs none but those of its own pack.
+// neededBy returns the objects that a run with these events needs. A run that cannot be read has no events and needs only
+// the objects of its own pack.
 func neededBy(home *journal.Home, run string, events []journal.Event) (names []string, err error) {
 	needs := history.NeededObjects
 	if start, err := Started(run, events); err == nil && start.Redacted {

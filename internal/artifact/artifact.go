@@ -24,8 +24,8 @@ import (
 	"path"
 )
 
-// Check returns an error if Read, or toAppend OpenAppend, would refuse the file at a name:
-// it or a parent is a link, for example. It returns nil if the file does not exist.
+// Check returns an error if Read would refuse the file at a name, or, with toAppend, if OpenAppend
+// would: for example, because it or a parent is a link. It returns nil if the file does not exist.
 func Check(dir, name string, toAppend bool) error {
 	return in(dir, func(root *os.Root) error { return check(root, name, toAppend) })
 }
@@ -51,7 +51,7 @@ func in(dir string, do func(*os.Root) error) error {
 	return err
 }
 
-// Alone means that the file has no other name. A file that does not exist is fine.
+// With alone, the file must have no other name. A file that does not exist is fine.
 func check(root *os.Root, name string, alone bool) error {
 	if err := checkParents(root, name); err != nil {
 		return err
@@ -179,10 +179,7 @@ func create(root *os.Root, name string, content io.Reader, mode fs.FileMode) err
 // the file and its parent directories if they do not exist.
 func OpenAppend(dir, name string) (*os.File, error) {
 	return within(dir, func(root *os.Root) (*os.File, error) {
-		if err := check(root, name, true); err != nil {
-			return nil, err
-		}
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		if err := makeParents(root, name); err != nil {
 			return nil, err
 		}
 		return open(root, name, os.O_RDWR|os.O_CREATE|os.O_APPEND, true)

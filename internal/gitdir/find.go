@@ -22,7 +22,7 @@ type finder struct {
 	opened []closed
 }
 
-// link is a symlink in a git directory, both relative to the root, which is ".".
+// link is a symlink and the git directory that it is in. Both paths are relative to the root, which is itself ".".
 type link struct{ path, of string }
 
 // closed is a directory that its owner may not read, search or change, with its mode. Git
@@ -78,7 +78,7 @@ func (f *finder) find(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// It follows no symlink. The path is in the git directory of; empty if in none.
+// It follows no symlink. of is the git directory that the path is in; empty if it is in none.
 func (f *finder) visit(ctx context.Context, path, of string, was map[string]directory, found *[]string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -48,12 +48,16 @@ func mayMatchIn(glob, dir string) bool {
 	const meta = `*?[{\`
 	below := !strings.ContainsAny(glob, meta) || strings.HasSuffix(glob, "/")
 	glob = path.Clean(glob)
-	if glob == "." || strings.Contains(glob, "**") || strings.Contains(glob, "{") {
+	if glob == "." {
 		return true
 	}
 	wanted, names := strings.Split(glob, "/"), strings.Split(dir, "/")
+	deep := slices.IndexFunc(wanted, func(c string) bool { return strings.Contains(c, "**") || strings.Contains(c, "{") })
+	if deep >= 0 { // from there on it may match several components
+		wanted, below = wanted[:deep], true
+	}
 	n := min(len(wanted), len(names))
-	return (below || n < len(wanted)) && treepath.Match([]string{strings.Join(wanted[:n], "/")}, strings.Join(names[:n], "/"))
+	return n == 0 || (below || n < len(wanted)) && treepath.Match([]string{strings.Join(wanted[:n], "/")}, strings.Join(names[:n], "/"))
 }
 
 // "." is the top.

@@ -189,6 +189,8 @@ func TestIncludeEntersLittle(t *testing.T) {
 		{"data/*/*.db", "node_modules", false},
 		{"**/*.db", "node_modules", true},
 		{"data/**", "data/sub", true},
+		{"data/**", "node_modules", false},
+		{"data/{a,b}/*.db", "node_modules", false},
 		{"{data,x}/a.db", "x", true},
 		{"data", "data/sub", true},
 		{"data/sub", "data/other", false},

@@ -68,8 +68,9 @@ func Of(root, tree string, include ...string) (workspace.Lister, error) {
 					listed[p] = true
 				}
 			}
+			// A nested repository is listed before the files in it, so what it says of them counts.
 			for _, p := range also {
-				if !listed[p] { // what a nested repository lists comes before what is in it
+				if !listed[p] {
 					l.Paths = append(l.Paths, p)
 					l.Untracked[p], l.Ignored[p] = true, true
 				}

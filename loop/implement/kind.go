@@ -205,12 +205,10 @@ func (l *Loop) prepare(guard *secret.Guard) {
 var starters embed.FS
 
 func starterFiles() loop.Starters {
-	next := "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
 	return loop.Starters{
 		Short: "a build.sh that fits the code, query.txt and the system prompt",
 		Files: func(_, check string, _ func(string)) ([]loop.File, error) {
 			if check == "" {
-				next = "write the build and test commands into build.sh and what you want into query.txt, then: hone prompt implement && hone implement"
 				check = `echo "build.sh: write the commands here that build and test the project" >&2; exit 1`
 			}
 			script, err := starters.ReadFile("starters/build.sh")
@@ -221,6 +219,11 @@ func starterFiles() loop.Starters {
 			files, err := loop.Files(starters, "starters/implement")
 			return append([]loop.File{{Path: BuildName, Content: script}, {Path: SystemName, Content: []byte(System)}}, files...), err
 		},
-		Next: func(string) string { return next },
+		Next: func(_, check string) string {
+			if check == "" {
+				return "write the build and test commands into build.sh and what you want into query.txt, then: hone prompt implement && hone implement"
+			}
+			return "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
+		},
 	}
 }

@@ -220,7 +220,7 @@ func (p process) live(t testing.TB, dir string) lived {
 	walls := p.walls(t, dir, l.Server)
 	defer func() {
 		for _, w := range walls {
-			_ = w.Close()
+			w.Close()
 		}
 	}()
 	l.Hooks = phase.Hooks{Runner: walls[2], Dir: dir}

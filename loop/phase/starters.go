@@ -50,7 +50,7 @@ root contains code, a .config/hone.toml offers to protect its tests, as "hone he
 			files := slices.Concat(prompts, common, own)
 			return slices.DeleteFunc(files, func(f loop.File) bool { return slices.Contains(later, f.Path) }), err
 		},
-		Next: func(root string) string {
+		Next: func(root, _ string) string {
 			run := "make phase PHASE=1"
 			if runs, _ := runsHone(root); !runs {
 				run = "hone phase 1"

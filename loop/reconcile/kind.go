@@ -189,7 +189,7 @@ func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "a specification, a correctness checker and .config/bork.json",
 		Files: func(string, string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
-		Next: func(string) string {
+		Next: func(_, _ string) string {
 			return "write what you want into specs/, add your own checks to correctness-check.sh, then: hone prompt reconcile && hone reconcile"
 		},
 	}

@@ -237,7 +237,7 @@ func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "TASK.toml, a commented task file for you to fill in",
 		Files: func(string, string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
-		Next: func(string) string {
+		Next: func(_, _ string) string {
 			return "write what you want into TASK.toml, then: hone prompt task TASK.toml && hone task TASK.toml"
 		},
 	}

@@ -74,8 +74,11 @@ func newEntry(policy []sandbox.Entry, root, path string) *entry {
 }
 
 func (e *entry) isWalled() bool {
+	if !e.walled {
+		return false
+	}
 	_, err := os.Lstat(filepath.Join(e.Dir, e.Path))
-	return e.walled && !errors.Is(err, fs.ErrNotExist)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (e *entry) isParent(path string) bool { return !sandbox.Within(e.Path, path) }
@@ -248,9 +251,9 @@ func (r *restorer) restore() (err error) {
 }
 
 // errAway means that a directory is not there. What is owed to it is recorded until it is.
-var errAway = errors.New("it is not the same directory as before, which was moved away or unmounted")
+var errAway = errors.New("not the same directory as before; it was moved, replaced or unmounted")
 
-// openAgain opens the directory that had an inode, and returns its mode. Its owner may open it from now on.
+// openAgain opens a directory if it still has the inode, and returns the mode that it had. It first gives the owner all rights in it.
 func openAgain(dir string, inode uint64) (*os.Root, fs.FileMode, error) {
 	info, err := os.Lstat(dir)
 	if err != nil && ignoreMissing(err) == nil || err == nil && stampOf(info).Inode != inode {

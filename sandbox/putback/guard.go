@@ -4,7 +4,7 @@
 // [Recover] finishes the work of a process that was killed.
 //
 // Each guard has a record of its own, which is on the disk before its first placeholder is created and
-// until its last command has left nothing to do. Its process locks the record meanwhile: one that is not locked
+// until everything is restored after its last command. Its process locks the record meanwhile: one that is not locked
 // is of a process that was killed, or could not do all it owes. A mutex orders the starts and ends of
 // commands and the recoveries of all processes of the user, so that each sees which placeholders the others need.
 package putback
@@ -53,7 +53,7 @@ type Guard struct {
 	mu     sync.Mutex
 	active int
 	made   []placeholder // those that stand for this guard
-	lock   *os.File      // of the record; nil on systems without locks
+	lock   func()        // unlocks the record; nil if it is not locked
 	failed error         // of a restoration; no other command may run
 }
 
@@ -179,6 +179,9 @@ func (g *Guard) begin(next []*entry, s standing) (err error) {
 		}
 	}
 	s.add(g.made)
+	if len(g.made)+len(next) == 0 { // nothing is owed
+		return nil
+	}
 	room := int64(maxKept)
 	for _, e := range next {
 		e.standing = s
@@ -213,7 +216,7 @@ func (g *Guard) write() error {
 
 func (g *Guard) release() {
 	if g.lock != nil {
-		g.lock.Close()
+		g.lock()
 		g.lock = nil
 	}
 }

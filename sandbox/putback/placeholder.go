@@ -42,7 +42,7 @@ func addPlaceholder(all []placeholder, root string, e sandbox.Entry) []placehold
 	return append(all, placeholder{Root: root, Path: rel, Placeholder: *e.Placeholder})
 }
 
-// missing returns the placeholders at whose paths nothing is, or only what others need, too.
+// missing returns the placeholders whose paths are free, or already have a placeholder that others need, too.
 func missing(all []placeholder, s standing) (missing []placeholder, err error) {
 	for _, p := range all {
 		root, err := os.OpenRoot(p.Root)
@@ -93,7 +93,7 @@ func (p placeholder) create() error {
 	return errors.Join(err, to.Close())
 }
 
-// remove removes the placeholders that nobody needs. Of those that stay it names one.
+// remove removes the placeholders that no other command needs. If some cannot be removed, the error is that of the last one.
 func remove(all []placeholder, needed standing) (err error) {
 	for _, p := range slices.Backward(all) {
 		if _, stays := needed[filepath.Join(p.Root, p.Path)]; stays {

@@ -109,7 +109,7 @@ func openBook(aside, except string) (*book, error) {
 		b.standing.add(r.Placeholders)
 		switch lock, locked := sandbox.Lock(path); {
 		case locked == nil:
-			lock.Close()
+			lock()
 			b.dead = append(b.dead, page{r, path, damaged})
 		case ignoreMissing(damaged) != nil:
 			err = errors.Join(err, fmt.Errorf("%s: %w", path, damaged))
@@ -126,8 +126,8 @@ func openBook(aside, except string) (*book, error) {
 // Recover does what earlier processes owe: it restores the protected paths that their commands changed in tree, and removes
 // their placeholders everywhere. aside is the Aside of their policies. Call it before anything is read
 // that a command may have changed: a configuration, and what the next policy names. A record of what cannot be done yet
-// stays, and so does one that cannot be read. An error names those that are damaged or concern tree, but not
-// placeholders in a directory that is away.
+// stays, and so does one that cannot be read. The error names the records that are damaged and those
+// that concern tree. Placeholders whose directory is not there are no error.
 func Recover(aside, tree string) (all []sandbox.Restored, err error) {
 	files, err := os.ReadDir(aside)
 	if !slices.ContainsFunc(files, func(f fs.DirEntry) bool { return strings.HasPrefix(f.Name(), recordPrefix) }) {

@@ -2,7 +2,6 @@ package wall
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -93,11 +92,11 @@ func (l *walled) startSupervisor(s spec) error {
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
 	cmd.Stderr, cmd.WaitDelay = &l.said, process.Lull
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if s.Policy.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 	}
 	if s.Policy.Wall.Namespaces() { // the kernel ends what is in them
-		cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
 	if l.tree, err = process.StartSupervisor(cmd, s.Place); err != nil {

@@ -75,8 +75,8 @@ func keepDescriptors() error {
 	return nil
 }
 
-// runHelper does the work of the process that [Walls] start. It is the supervisor, or it becomes the
-// program that builds the wall and starts the supervisor, for which the next message is.
+// runHelper does the work of the process that [Walls] start. That process is the supervisor, or it becomes
+// the program that builds the wall and starts the supervisor. The next message is for the supervisor.
 func runHelper(c control) error {
 	if err := c.receiveAs(specFD); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (w *Walls) Env() []string {
 	return env
 }
 
-func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
+func (w *Walls) lockLayers(s spec) (_ spec, done func(), err error) {
 	if len(w.overlays) == 0 {
 		return s, func() {}, nil
 	}
@@ -70,7 +70,7 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 		if err := os.MkdirAll(s.Policy.Layers, 0o700); err != nil {
 			return s, nil, err
 		}
-		lock, err := sandbox.Lock(s.Policy.Layers)
+		unlock, err := sandbox.Lock(s.Policy.Layers)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}
@@ -80,7 +80,9 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 			}
 		}
 		if err != nil {
-			_ = lock.Close()
+			if unlock != nil {
+				unlock()
+			}
 			return s, nil, err
 		}
 		return s, func() {
@@ -90,9 +92,7 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 				_ = os.Chmod(filepath.Join(work, "work"), 0o700)
 				_ = os.RemoveAll(work)
 			}
-			// Close alone would not unlock it: a process that starts at this moment has the file too, until it runs its program.
-			_ = unix.Flock(int(lock.Fd()), unix.LOCK_UN)
-			_ = lock.Close()
+			unlock()
 		}, nil
 	}
 }

@@ -48,7 +48,7 @@ func (o overlaid) build(t *testing.T) *Walls {
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
-	t.Cleanup(func() { _ = w.Close() })
+	t.Cleanup(w.Close)
 	if env := strings.Join(w.Env(), " "); env != "CACHE="+o.cache {
 		if env == "" {
 			t.Skip("SKIPPED: this kernel mounts no overlays for users")

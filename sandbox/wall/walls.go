@@ -65,11 +65,10 @@ func serve(l net.Listener, answer func(net.Conn)) {
 func (o *outside) DoorAddr(i int) string { return o.doors[i].Addr }
 
 // Close closes the doors. No command may be running.
-func (o *outside) Close() error {
+func (o *outside) Close() {
 	for _, l := range o.open {
 		l.Close()
 	}
-	return nil
 }
 
 var _ sandbox.Runner = (*Walls)(nil)

@@ -18,7 +18,7 @@ func BenchmarkWalls(b *testing.B) {
 			continue
 		}
 		b.Run(string(wall), func(b *testing.B) { runs(b, w, c) })
-		_ = w.Close()
+		w.Close()
 	}
 }
 

@@ -27,7 +27,7 @@ type Walls struct {
 
 // Build builds the walls of a policy and tries them once; NoWall, which cannot fail, is
 // not tried. Its error is a [*sandbox.WallError] if they cannot be built here; it never
-// falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
+// falls back to a weaker wall. Only Auto and AutoMounts choose among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	if p.Wall == sandbox.Auto || p.Wall == sandbox.AutoMounts {
@@ -105,7 +105,7 @@ func newWalls(p sandbox.Policy) (*Walls, error) {
 		err = w.overlay()
 	}
 	if err != nil {
-		_ = w.Close()
+		w.Close()
 	}
 	return w, err
 }

@@ -66,7 +66,8 @@ func usable(wall sandbox.Wall) (string, error) {
 		return "", err
 	}
 	s, err := w.spec.current()
-	return s.Wrapper[0], errors.Join(err, w.Close())
+	w.Close()
+	return s.Wrapper[0], err
 }
 
 func behind(t *testing.T, w *Walls, dir, script string) sandbox.Result {

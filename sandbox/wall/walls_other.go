@@ -4,7 +4,6 @@ package wall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 
@@ -40,7 +39,8 @@ func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
 		w.guard, _, err = putback.New(entries, p)
 	}
 	if err != nil {
-		return nil, errors.Join(err, w.Close())
+		w.Close()
+		return nil, err
 	}
 	return w, nil
 }

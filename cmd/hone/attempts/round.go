@@ -374,10 +374,14 @@ func (g *contest) follow(a *attempt, e history.Event) {
 
 // It is nil if the check has not run.
 func left(o group.Outcome) *int {
-	if o.Past == nil || o.Past.Facts().State.Decision == "" || o.Past.Facts().State.Score != nil {
+	if o.Past == nil {
 		return nil
 	}
-	n := check.Count(check.BlockingOf(o.Past.Facts().State.Findings))
+	s := o.Past.Facts().State
+	if s.Decision == "" || s.Score != nil {
+		return nil
+	}
+	n := check.Count(check.BlockingOf(s.Findings))
 	return &n
 }
 

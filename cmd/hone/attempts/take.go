@@ -177,9 +177,9 @@ func OpenCopy(number int, dir string) (*journal.Home, error) {
 func Applied(home *journal.Home, of, except string) (number int, edits []workspace.Delta, err error) {
 	found := errors.New("found")
 	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
-		end := past.Facts().End
-		made := run == of && end.Kind == hone.KindDone || len(past.Facts().Edits) > 0 // a take that changed nothing found its attempt applied
-		if run == except || run < of || !made || past.Facts().RestoredTo != nil && *past.Facts().RestoredTo == 0 {
+		now := past.Facts()
+		made := run == of && now.End.Kind == hone.KindDone || len(now.Edits) > 0 // a take that changed nothing found its attempt applied
+		if run == except || run < of || !made || now.RestoredTo != nil && *now.RestoredTo == 0 {
 			return nil
 		}
 		if run == of {

@@ -65,8 +65,8 @@ func (a Account) Rounds() []story.Round {
 
 // Its files and rounds are missing.
 func account(r *Run, active time.Duration) Account {
-	end, ended := r.Past.Facts().End, r.Past.Facts().Ended
-	return Account{Run: r, End: end, Ended: ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
+	now := r.Past.Facts()
+	return Account{Run: r, End: now.End, Ended: now.Ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
 		Numbers: story.NumbersOf(r.Past, attempts.Spent(r.Home, r.ID, r.Past), active), Loop: kinds.Recorded(r.Start)}
 }
 

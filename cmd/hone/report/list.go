@@ -77,8 +77,8 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	s.Numbers = story.NumbersOf(s.Past, attempts.Spent(home, run, s.Past), time.Duration(s.Past.Last().Active)*time.Millisecond)
 	s.Standing, s.Attempts = story.StandingOf(s.Past, working), s.Past.Attempts()
 	s.Result = s.Standing.Result
-	if end, ok := s.Past.Facts().End, s.Past.Facts().Ended; ok {
-		exit := failure.ExitStatus(end.Kind)
+	if now := s.Past.Facts(); now.Ended {
+		exit := failure.ExitStatus(now.End.Kind)
 		s.Exit = &exit
 	}
 	return s

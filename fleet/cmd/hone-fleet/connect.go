@@ -25,7 +25,7 @@ import (
 // answerWithin is how long the commands wait for the server, and for a worker to answer for a batch.
 const answerWithin = 15 * time.Second
 
-// A flag comes first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
+// --address comes first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
 // TEMPORAL_TLS_…, TEMPORAL_API_KEY), then the profile of its configuration file that TEMPORAL_PROFILE names.
 func (a *app) dial(ctx context.Context) (client.Client, error) {
 	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})

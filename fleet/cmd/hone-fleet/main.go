@@ -42,7 +42,7 @@ func main() {
 
 type app struct {
 	out, err io.Writer
-	address  string // of the Temporal server, if it was typed
+	address  string // of the Temporal server; empty means that of Temporal's own configuration
 	parsed   bool   // the command line is valid
 }
 

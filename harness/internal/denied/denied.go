@@ -59,14 +59,15 @@ func (c Command) Notes(output string) map[string]string {
 	var names []string
 	for _, line := range lastLines(output) {
 		how := unreached.FindString(line)
-		for _, path := range pathsIn(line) {
-			if how == "" || len(files) > 0 || notes["path"] != "" {
-				break
+		if how != "" && len(files) == 0 && notes["path"] == "" {
+			for _, path := range pathsIn(line) {
+				if !filepath.IsAbs(path) {
+					path = filepath.Join(c.Dir, path)
+				}
+				if notes["path"] = c.openingNote(filepath.Clean(path), how); notes["path"] != "" {
+					break
+				}
 			}
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(c.Dir, path)
-			}
-			notes["path"] = c.openingNote(filepath.Clean(path), how)
 		}
 		for _, match := range notFound.FindAllStringSubmatch(line, -1) {
 			if notes["program"] == "" {

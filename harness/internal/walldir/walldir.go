@@ -32,7 +32,7 @@ type Dir struct {
 	Path         string
 	Aside        string // for the records of what commands changed, and what they put in place of protected files; all sessions share it
 	Repositories string // for the record of what git must not obey; it is recovered if the process is killed
-	locks        []*os.File
+	unlock       []func()
 }
 
 const runPrefix = "run-"
@@ -72,9 +72,9 @@ func (f *Dir) claim(parent, prefix string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		lock, err := sandbox.Lock(dir)
-		if lock != nil {
-			f.locks = append(f.locks, lock)
+		unlock, err := sandbox.Lock(dir)
+		if unlock != nil {
+			f.unlock = append(f.unlock, unlock)
 		}
 		if _, gone := os.Lstat(dir); gone == nil && !errors.Is(err, syscall.EWOULDBLOCK) { // otherwise it was recovered before it was locked
 			return dir, nil
@@ -182,9 +182,9 @@ func abandoned(prefix string, do func(dir string)) {
 		if !strings.HasPrefix(dir, prefix) {
 			continue
 		}
-		if lock, err := sandbox.Lock(dir); err == nil {
+		if unlock, err := sandbox.Lock(dir); err == nil {
 			do(dir)
-			lock.Close()
+			unlock()
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (f *Dir) Remove() {
 		_ = clone.Remove(f.Path)
 	}
 	_ = os.Remove(f.Repositories) // unless it has a record
-	for _, l := range f.locks {
-		l.Close()
+	for _, unlock := range f.unlock {
+		unlock()
 	}
 }

@@ -116,8 +116,8 @@ func OnOwnThread(do func()) {
 // securebitNoFixup is the kernel's SECBIT_NO_SETUID_FIXUP.
 const securebitNoFixup = 1 << 2
 
-// become makes the calling thread and what it starts run as p.As, with these capabilities. Without new
-// privileges a program that it runs gets no others, also not from the bounding set.
+// become makes the calling thread and what it starts run as p.As, with these capabilities. A program that
+// it runs cannot gain others, not even from the bounding set, because no_new_privs is set.
 func become(p sandbox.Policy, keep uint64) error {
 	free := p.Wall == sandbox.NoWall
 	if p.As != (sandbox.User{}) {

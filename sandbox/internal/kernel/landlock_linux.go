@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -133,7 +134,8 @@ type grant struct {
 // the hidden path is granted instead of the directory; the names in the directory can still be listed. unheld
 // tells the user which entries Landlock cannot enforce.
 func grants(entries []sandbox.Entry, handled uint64) (all []grant, unheld []string) {
-	places := sandbox.PlacesOf(slices.DeleteFunc(slices.Clone(entries), func(e sandbox.Entry) bool { return e.Access == sandbox.AccessNone }))
+	places := sandbox.PlacesOf(entries)
+	maps.DeleteFunc(places, func(_ string, e sandbox.Entry) bool { return e.Access == sandbox.AccessNone })
 	around := func(e sandbox.Entry) sandbox.Access { return places.Around(e.Path).Access }
 	var hidden, fixed []string
 	for _, e := range entries {

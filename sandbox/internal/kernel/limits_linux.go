@@ -11,8 +11,8 @@ import (
 	"hone/sandbox"
 )
 
-// spareTasks is by how much the hard limit of tasks is higher than the soft one: the process that
-// started the command needs it when the command has reached its limit.
+// spareTasks is the difference between the hard and the soft limit of tasks: the process that started
+// the command needs it when the command has reached its limit.
 const spareTasks = 64
 
 // limit sets the limits of this process and of all that it starts from now on. Limits are for

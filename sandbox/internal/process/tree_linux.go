@@ -44,9 +44,6 @@ func Start(cmd *exec.Cmd) (*Tree, error) {
 func StartSupervisor(cmd *exec.Cmd, place string) (*Tree, error) {
 	id := place + "." + rand.Text()[:16]
 	cmd.Env = append(cmd.Env, marker+"="+id)
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
 	return start(cmd, id)
 }
 

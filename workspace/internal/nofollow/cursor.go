@@ -122,7 +122,7 @@ func (c *Cursor) push(path string) error {
 	return nil
 }
 
-// enter opens a directory, by its name in a root. Its path is for the cursor.
+// enter opens the directory that is called name in a root. path is where it is in the tree.
 func (c *Cursor) enter(path string, in *os.Root, name string) error {
 	d := openedDir{path: path, root: in}
 	var err error
@@ -386,7 +386,7 @@ func (c *Cursor) Place(temp, path string) error {
 		return err
 	}
 	if above := treepath.Parent(temp); above != c.path {
-		// Only a temporary file can get to a place where a link leads.
+		// Move it beside its target first: if a directory on the way has become a link, no more than the temporary file ends up there.
 		here := treepath.Join(c.path, treepath.Base(temp))
 		i := slices.IndexFunc(c.stack, func(d openedDir) bool { return d.path == above })
 		if err := c.stack[i].root.Rename(treepath.Base(temp), strings.TrimPrefix(here[len(above):], "/")); err != nil {
