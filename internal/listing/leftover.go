@@ -254,7 +254,7 @@ func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo)
 			file, err = filepath.Rel(s.root, file)
 		}
 		if err != nil {
-			s.noteUnread(err)
+			s.found.More = s.found.More || !errors.Is(err, fs.ErrNotExist)
 			return nil
 		}
 		if err = visit(filepath.ToSlash(file), info); err == fs.SkipDir && !d.IsDir() {
@@ -262,10 +262,4 @@ func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo)
 		}
 		return err
 	})
-}
-
-func (s *leftoverSearch) noteUnread(err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		s.found.More = true
-	}
 }
