@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -75,7 +76,8 @@ func (c *call) forward() error {
 		defer func() { <-c.f.slots }()
 	case <-c.x.Context().Done():
 	}
-	if err := context.Cause(c.x.Context()); err != nil {
+	// Close ends the contexts of calls one after the other: one that has ended already makes room.
+	if err := cmp.Or(c.f.ctx.Err(), context.Cause(c.x.Context())); err != nil {
 		return err
 	}
 	var body []byte
