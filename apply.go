@@ -115,10 +115,7 @@ func (r *Run) carryOut(ctx context.Context, ch workspace.Change, vs []workspace.
 			return begun, nil
 		}
 		done, err := step(ctx, r, &stepSpec{event: history.TypeApply, name: "apply"}, wanted, open, func(ctx context.Context) (history.Applied, error) {
-			if len(begun.Outdated) > 0 {
-				return history.Applied(begun), nil
-			}
-			return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), wanted)
+			return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), begun)
 		})
 		maps.Copy(denied, done.Denied)
 		if err != nil || len(done.Outdated)+len(done.Denied) > 0 {

@@ -249,3 +249,67 @@ func outside(t testing.TB, dir string) [][]string {
 	}
 	return paths
 }
+
+// A call of Next that failed between an apply and its record is followed by another in the same process: what was made is not
+// the user's, and is made whole once.
+func TestNextCompletesAnApply(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "old", "b": "old"})
+	var vs []workspace.Verdict
+	round := func(ctx context.Context, r *hone.Run, _ []check.Finding) (_ []check.Finding, err error) {
+		vs, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", "new"), edit("b", "new")}}, nil)
+		return nil, err
+	}
+	fails := func(r *hone.Run) {
+		dead := false
+		defer func() {
+			if recover() != (killed{}) {
+				t.Error("the apply was recorded")
+			}
+		}()
+		r.Journal.Observe(journal.Observer{Before: func(n journal.Entry) {
+			if n.Type == history.TypeApply && n.Phase == journal.Record && !dead {
+				dead = true
+				panic(killed{})
+			}
+		}})
+		_, _ = r.Next(t.Context(), round)
+	}
+	wantEnd(t, process{round: round, set: fails}.end(t, dir), hone.KindDone)
+	if len(vs) != 2 || vs[0].Ruling != workspace.Allow || vs[1].Ruling != workspace.Allow {
+		t.Errorf("%+v", vs)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "new", "b": "new"}, crashtest.Tree(t, dir)); diff != "" {
+		t.Errorf("the tree (-want +got):\n%s", diff)
+	}
+	all := events(t, dir)
+	if n := len(of[history.ApplyBegun](t, all, history.TypeApply, journal.Begin)); n != 1 {
+		t.Errorf("%d applies", n)
+	}
+	if n := len(of[history.Outside](t, all, history.TypeOutside, "")); n > 0 {
+		t.Error("what the run wrote counts as the user's")
+	}
+}
+
+// A process that dies after it has found that the user changed a file leaves a begin without edits. The next one reviews again.
+func TestKilledAsOutdated(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "old"})
+	touched := false
+	p := process{round: applies([]workspace.Edit{edit("a", "new")}), set: approve(&person{answer: func(q hone.Question) (hone.Answer, error) {
+		if !touched {
+			touched = true
+			crashtest.WriteFile(dir, "a", "the user's")
+		}
+		return hone.Answer{Approved: true, By: "user"}, nil
+	}}, "a")}
+	if !p.killedAt(t, dir, on("after", history.TypeApply, journal.Begin)) {
+		t.Fatal("the run was not killed")
+	}
+	if begun := of[history.ApplyBegun](t, events(t, dir), history.TypeApply, journal.Begin); len(begun) != 1 || len(begun[0].Outdated) != 1 {
+		t.Fatalf("%+v", begun)
+	}
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	changes := of[history.Changed](t, events(t, dir), "change", journal.Record)
+	if got := crashtest.ReadFile(dir, "a"); got != "new" || len(changes) != 1 || changes[0].Ruling != workspace.Allow {
+		t.Errorf("the file is %q, after %+v", got, changes)
+	}
+}

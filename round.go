@@ -80,6 +80,10 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	if r.isOver(s) {
 		return s, nil
 	}
+	// What an earlier call of Next has begun to apply; see [history.Settle] for what an earlier process has.
+	if err := history.Complete(context.WithoutCancel(ctx), r.Journal, r.Tree, r.Past()); err != nil {
+		return s, err
+	}
 	if err := r.resume(ctx); err != nil {
 		return s, err
 	}

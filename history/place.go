@@ -106,5 +106,5 @@ func (p *Placement) Restore(ctx context.Context) error {
 	if _, err := p.tree.Apply(ctx, p.list, p.journal.Home().OpenObject); err != nil {
 		return fmt.Errorf("restore the run's files: %w", err)
 	}
-	return complete(ctx, p.journal, p.tree)
+	return Complete(ctx, p.journal, p.tree, Follow(p.journal))
 }

@@ -113,7 +113,7 @@ func (r *retracing) edit(ctx context.Context, vs []workspace.Verdict) error {
 		}
 	}
 	r.Edits += len(vs)
-	done, err := Apply(ctx, r.scratch, r.home, vs)
+	done, err := Apply(ctx, r.scratch, r.home, ApplyBegun{Verdicts: vs})
 	switch {
 	case err != nil:
 		return err

@@ -37,13 +37,15 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 		return err
 	}
 	RemoveScratch(last)
-	return errors.Join(complete(ctx, j, tree), j.Close())
+	return errors.Join(Complete(ctx, j, tree, Follow(j)), j.Close())
 }
 
-func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
+// Complete completes and records the applies that a run has begun and not recorded. past is
+// the past of its journal.
+func Complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree, past *Past) error {
 	var failed error
-	for _, e := range Follow(j).Unapplied() {
-		done, err := Apply(ctx, tree, j.Home(), e.Payload.(ApplyBegun).Verdicts)
+	for _, e := range past.Unapplied() {
+		done, err := Apply(ctx, tree, j.Home(), e.Payload.(ApplyBegun))
 		if err == nil {
 			_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: done, Sync: true})
 		}
@@ -70,14 +72,18 @@ func (p *Past) Unapplied() []Event {
 	return begun
 }
 
-// Apply makes the edits that verdicts are about, all of them or none, with contents from the
+// Apply makes the edits of an apply that has begun, all of them or none, with contents from the
 // objects of the journal. It completes a change that was made in part.
 //
 // If a file has neither the contents that its edit found nor those that the edit writes,
 // the user has changed it. Then Apply makes no edit, undoes those that were made, and
 // returns the files that the user changed, as Outdated. It does the same with files that the user
 // may not change, as Denied.
-func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []workspace.Verdict) (Applied, error) {
+func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, begun ApplyBegun) (Applied, error) {
+	if len(begun.Outdated) > 0 {
+		return Applied(begun), nil
+	}
+	vs := begun.Verdicts
 	edits := make([]workspace.Delta, len(vs))
 	for i, v := range vs {
 		edits[i] = v.Delta()

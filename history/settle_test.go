@@ -48,7 +48,7 @@ func TestApplyChangedAfterCrash(t *testing.T) {
 	if err := errors.Join(put("a", "new"), put("b", "the user's")); err != nil {
 		t.Fatal(err)
 	}
-	done, err := history.Apply(t.Context(), tree, home, vs)
+	done, err := history.Apply(t.Context(), tree, home, history.ApplyBegun{Verdicts: vs})
 	if err != nil || !slices.Equal(done.Outdated, []string{"b"}) || len(done.Verdicts) > 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
