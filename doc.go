@@ -78,7 +78,7 @@
 //     figures. A terminal, a page and JSON print it.
 //   - This package is the engine. What stops a run is in stop.go, when a check is
 //     believed in trust.go and protect.go, progress in progress.go, resuming in
-//     resume.go and replaying in replay.go; besides that, only step.go and snapshot.go
+//     round.go and replaying in replay.go; besides that, only step.go and snapshot.go
 //     know whether a run is replayed. It is one package, and large, because all of it
 //     works on the state of one [Run].
 //   - [hone/loop] says what a loop declares: name, flags, settings, starter files, and

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"hone/check"
 	"hone/journal"
+	"hone/model"
 	"hone/workspace"
 )
 
@@ -264,4 +266,144 @@ func (p *Past) UndoneTo() *int {
 func (p *Past) NewestManifest() (object string, written map[string]workspace.Image, certain bool) {
 	defer p.lock().Unlock()
 	return p.manifest, maps.Clone(p.since), !p.ran && !p.served
+}
+
+// Ledger is what a run's model calls cost. A reserve counts in full until it is
+// committed.
+type Ledger struct {
+	Reserves int     // calls that were reserved
+	Tokens   int64   // charged or reserved
+	Assumed  int64   // the part of Tokens that no provider confirmed
+	Cost     float64 // USD, of the calls whose cost is known
+	Unpriced int     // calls whose cost is not known
+	Known    model.Usage
+}
+
+// Price returns the cost in USD; nil if that of some call is unknown.
+func (l Ledger) Price() *float64 {
+	if l.Unpriced > 0 {
+		return nil
+	}
+	return &l.Cost
+}
+
+func (l *Ledger) reserve(r Reserve) {
+	l.Reserves++
+	l.Tokens += r.Tokens
+	l.Assumed += r.Tokens
+	if r.Cost == nil {
+		l.Unpriced++
+		return
+	}
+	l.Cost += *r.Cost
+}
+
+func (l *Ledger) commit(r Reserve, c Commit) {
+	l.Tokens += c.Tokens - r.Tokens
+	l.Assumed -= r.Tokens
+	if c.Usage == nil {
+		l.Assumed += c.Tokens
+	} else {
+		l.Known = l.Known.Add(*c.Usage)
+		l.Assumed += c.Assumed
+	}
+	switch {
+	case c.Cost == nil:
+	case r.Cost == nil: // the server reported it
+		l.Unpriced--
+		l.Cost += *c.Cost
+	default:
+		l.Cost += *c.Cost - *r.Cost
+	}
+}
+
+// Reserved returns the ledger after a reserve.
+func (l Ledger) Reserved(r Reserve) Ledger {
+	l.reserve(r)
+	return l
+}
+
+// Plus returns what two ledgers add up to.
+func (l Ledger) Plus(o Ledger) Ledger {
+	return Ledger{l.Reserves + o.Reserves, l.Tokens + o.Tokens, l.Assumed + o.Assumed, l.Cost + o.Cost, l.Unpriced + o.Unpriced, l.Known.Add(o.Known)}
+}
+
+// Repaid returns the ledger after a reserve is replaced.
+func (l Ledger) Repaid(r Reserve, c Commit) Ledger {
+	l.commit(r, c)
+	return l
+}
+
+// Repayment returns the usage that replaces a reserve for another run.
+func Repayment(reserve int64, used Ledger) Commit {
+	return Commit{Reserve: reserve, Usage: &used.Known, Tokens: used.Tokens, Assumed: used.Assumed, Cost: used.Price(), Basis: "run"}
+}
+
+// Outage is a period in which every attempt at a model call failed. The zero value is no
+// outage, and is ready to use.
+type Outage struct {
+	Since time.Time // of the first failure
+	Until time.Time // when the attempt that got the reply began, or whatever else ended the wait; zero if nothing has
+	Tries int       // that failed
+	Error string    // of the last one
+	last  time.Time // of the last one
+	next  time.Time // when another attempt begins
+}
+
+const longOutage = time.Minute
+
+// Add adds the next event of a run. It returns the outage that the event ended; the
+// zero value if it ended none.
+func (o *Outage) Add(e Event) (over Outage) {
+	switch v := e.Payload.(type) {
+	case Retried:
+		if o.Tries == 0 {
+			o.Since = e.Time
+		}
+		o.Tries, o.Error, o.last = o.Tries+1, v.Error, e.Time
+		o.next = e.Time.Add(time.Duration(v.Wait) * time.Millisecond)
+	case Replied:
+		return o.end(o.next) // however long the model took to reply
+	case FailedOver, End:
+		return o.end(e.Time)
+	case Resumed: // nothing is known about the time since the last failure
+		return o.end(o.last)
+	}
+	return over
+}
+
+func (o *Outage) end(at time.Time) (over Outage) {
+	if over = *o; over.Tries > 0 {
+		over.Until = at
+	}
+	*o = Outage{}
+	return over
+}
+
+// Long reports whether the outage is worth a line, because it has lasted for a minute or
+// more. If it is not over, it has lasted until now.
+func (o Outage) Long(now time.Time) bool { return o.Tries > 0 && o.Lasted(now) >= longOutage }
+
+// Lasted returns how long the outage lasted, or has lasted until now.
+func (o Outage) Lasted(now time.Time) time.Duration {
+	if !o.Until.IsZero() {
+		now = o.Until
+	}
+	return now.Sub(o.Since)
+}
+
+// Outages returns the long outages of a run, in order. The last one may not be
+// over.
+func Outages(events []Event, now time.Time) []Outage {
+	var all []Outage
+	var o Outage
+	for _, e := range events {
+		if over := o.Add(e); over.Long(now) {
+			all = append(all, over)
+		}
+	}
+	if o.Long(now) {
+		all = append(all, o)
+	}
+	return all
 }
