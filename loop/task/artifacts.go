@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"hone"
 	"hone/check"
@@ -34,33 +34,24 @@ const (
 	artifactsFolder = artifactsHome + "/loop"
 )
 
-// The phases that state.toml names.
-const (
-	phaseIdle      = "idle"
-	phaseExecution = "execution"
-	phaseReview    = "review"
-)
-
 // Artifacts writes CodeScribe's files as a run's events come (ruling S1), in its forms of spring and of July 2026. They are for
 // the user; hone never reads them. They follow from the events alone, so that a resumed run writes the same again.
 type Artifacts struct {
-	loop  *Loop
-	run   *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
-	about []pair    // what the files say of every run
+	loop *Loop
+	run  *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
 
 	mu      sync.Mutex
 	err     error
-	made    bool                               // the directory
 	begins  map[journal.Identity]history.Event // without a record
-	created time.Time
-	used    model.Usage // of all sessions but the last
+	created string
+	used    model.Usage // of all sessions
 	loops   int         // completed
-	phases  []string    // files below metadata
+	phases  []any       // files below metadata
 	session *sessionLog // the last one; nil before the first
-	end     history.End // zero while the run goes on
+	end     any         // the result; nil while the run goes on
 
-	files      map[string]string // to be replaced, by their names below artifactsFolder
-	execution  eventLog          // of the last one
+	files      map[string]table // to be replaced, by their names below artifactsFolder
+	execution  eventLog         // of the last session
 	reviews    eventLog
 	executions eventLog // for --log
 }
@@ -68,33 +59,28 @@ type Artifacts struct {
 // Record writes the files of a run: what follows from its events so far, and from then on what each event adds. It must not be
 // called for a replayed run.
 func (l *Loop) Record(r *hone.Run) *Artifacts {
-	file := ""
-	if l.File != "" {
-		file = filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
+	tree := r.Tree.Dir()
+	a := &Artifacts{loop: l, run: r, begins: map[journal.Identity]history.Event{}, files: map[string]table{},
+		execution: eventLog{dir: tree, name: artifactsFolder + "/execution.toml"}, reviews: eventLog{dir: tree, name: artifactsFolder + "/review.toml"}}
+	if l.Log != "" {
+		a.executions.dir, a.executions.name, a.err = logBase(tree, l.Log)
 	}
-	a := &Artifacts{loop: l, run: r, begins: map[journal.Identity]history.Event{}, files: map[string]string{},
-		about: []pair{{"run_id", r.Journal.Run()}, {"workdir", r.Tree.Dir()}, {"task_file", file}}}
-	fold := func(e history.Event) {
-		if err := a.add(e); err != nil && a.err == nil {
-			a.err = fmt.Errorf("event log: %w", err)
+	add := func(events ...history.Event) {
+		for _, e := range events {
+			a.err = cmp.Or(a.err, a.add(e))
+		}
+		if a.session != nil {
+			a.err = cmp.Or(a.err, a.write())
 		}
 	}
-	for _, e := range r.Past().Events() {
-		fold(e)
-	}
-	a.write()
+	add(r.Past().Events()...)
 	r.Journal.Observe(history.Observer(func(e history.Event) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		fold(e)
-		a.write()
+		add(e)
 	}))
 	return a
 }
-
-func (l *Loop) typed() string { return cmp.Or(l.Typed, l.Executor.Called) }
-
-func (l *Loop) reviewerTyped() string { return cmp.Or(l.ReviewerTyped, l.Typed, l.Reviewer.Called) }
 
 // Round is the loop's round. It fails if a file cannot be written.
 func (a *Artifacts) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
@@ -115,9 +101,7 @@ func Summary(r *hone.Run) string {
 }
 
 func (a *Artifacts) add(e history.Event) error {
-	if a.created.IsZero() {
-		a.created = e.Time
-	}
+	a.created = cmp.Or(a.created, stamp(e.Time))
 	var begin history.Event
 	if e.Step != nil && e.Phase == journal.Begin {
 		_, again := a.begins[*e.Step]
@@ -133,35 +117,38 @@ func (a *Artifacts) add(e history.Event) error {
 	case history.Unreadable:
 		return p.Err
 	case history.End:
-		a.end = p
-		a.state(e, phaseIdle)
+		a.end = p.Kind
+		a.state(e, "idle")
 	case history.Resumed:
-		a.end = history.End{}
+		a.end = nil
 	case history.Commit:
 		if s != nil && s.agent && p.Usage != nil {
-			sum := *p.Usage
-			if s.usage != nil {
-				sum = sum.Add(*s.usage)
-			}
-			s.usage = &sum
+			s.charged = s.charged.Add(*p.Usage)
 		}
 	case history.Asked:
 		if s == nil || s.round != e.Step.Round || s.number != e.Step.Session {
 			s = a.open(e, p)
 		}
-		s.endTurn(e.Time)
+		s.endTurn(e)
 		s.turn = e.Step.Turn
-		s.event("iteration_start", e.Time, pair{"iteration", s.turn})
+		s.event(e, "iteration_start", "iteration", s.turn)
 	case history.Replied:
-		return s.reply(e, begin, p)
+		return a.reply(e, begin, p)
 	case history.ToolCall:
-		return s.call(e, p)
+		args, err := p.Arguments(s.get)
+		if s.called = true; p.Refused == "" {
+			s.event(e, "tool_start", "iteration", s.turn, "tool", p.Tool, "args", args, "model_reasoning", given(s.said))
+			return err
+		}
+		s.rejected = append(s.rejected, table{"name", p.Tool, "args", object(args), "reason", p.Refused})
+		s.event(e, "tool_rejected", "iteration", s.turn, "tool", p.Tool, "args", args, "reason", p.Refused)
+		return err
 	case history.ToolResult:
 		if call, ok := begin.Payload.(history.ToolCall); ok && call.Refused == "" {
 			return s.result(e, begin, call)
 		}
 	case history.StepResult:
-		if s != nil && s.ended == "" && (e.Step.Name == stepSummary || e.Step.Name == stepReviewSummary) {
+		if s != nil && !s.ended && (e.Step.Name == stepSummary || e.Step.Name == stepReviewSummary) {
 			return a.close(e)
 		}
 	}
@@ -170,126 +157,116 @@ func (a *Artifacts) add(e history.Event) error {
 
 // The begin of a session is when a user sees that it is at work. CodeScribe's ids have the local time.
 func (a *Artifacts) open(e history.Event, p history.Asked) *sessionLog {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
 	s := &sessionLog{get: a.run.Journal.Home().Get, round: e.Step.Round, number: e.Step.Session, agent: p.Command, begun: e,
-		phase: phaseExecution, id: fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])}
-	mode, turns := "native_tools", a.loop.Executor.Bounds.Resolved().Turns
-	switch {
-	case p.Role == a.loop.Reviewer.Name:
-		s.phase, s.logs, turns = phaseReview, []*eventLog{&a.reviews}, a.loop.reviewTurns()
-	default:
-		a.execution = eventLog{replace: true}
-		if s.logs = []*eventLog{&a.execution}; a.loop.Log != "" {
-			s.logs = append(s.logs, &a.executions)
-		}
-	}
-	for _, log := range s.logs {
-		log.start = cmp.Or(log.start, "[[event]]\nevent = \"run_start\"\nrun_id = "+quote(s.id)+"\n")
+		id: fmt.Sprintf("%s-%06x", e.Time.Local().Format("20060102-150405"), e.Seq)}
+	mode, turns, phase := "native_tools", a.loop.Executor.Bounds.Resolved().Turns, "execution"
+	if s.review = p.Role == a.loop.Reviewer.Name; s.review {
+		s.logs, turns, phase = []*eventLog{&a.reviews}, a.loop.reviewTurns(), "review"
+	} else {
+		a.execution = eventLog{dir: a.execution.dir, name: a.execution.name, alone: true}
+		s.logs = []*eventLog{&a.execution, &a.executions}
 	}
 	if s.agent {
 		mode, turns = "agent", 1
 	}
-	s.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", turns})
-	if a.session != nil {
-		a.used = a.used.Add(a.session.used)
-	}
+	s.event(e, "run_start", "mode", mode, "max_iterations", turns)
 	a.session = s
-	a.state(e, s.phase)
+	a.state(e, phase)
 	return s
 }
 
+func (a *Artifacts) reply(e, begin history.Event, p history.Replied) error {
+	s := a.session
+	reply, err := history.ReadReply(p, s.get)
+	if err != nil {
+		return err
+	}
+	s.said = reply.Text()
+	var usage, calls, tools any = nil, len(reply.Calls()), nil
+	u := p.Usage
+	if s.agent {
+		u, calls, tools = nil, nil, agentsOwn
+		if s.charged != (model.Usage{}) {
+			u = &s.charged
+		}
+	}
+	if u != nil {
+		s.used, a.used = s.used.Add(*u), a.used.Add(*u)
+		usage = fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
+			u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead, u.Total())
+	}
+	s.event(e, "model_response", "iteration", s.turn, "duration_ms", took(begin, e), "text_chars", utf8.RuneCountInString(s.said),
+		"tool_calls", calls, "tools", tools, "usage", usage, "model_text", given(short(s.said, maxText)))
+	return nil
+}
+
+// CodeScribe's names for how a session ended, but for its answer.
+var stopReasons = map[string]string{hone.EndedTurns: "max_iterations", hone.EndedCalls: "tool_budget", hone.EndedBudget: "token_budget",
+	hone.EndedDiscarded: "no_progress", hone.EndedRepeats: "no_progress"}
+
 // It also writes the session's file below metadata, in the form of July 2026.
 func (a *Artifacts) close(e history.Event) error {
-	s := a.session
+	s, failed, phase, name := a.session, 0, "author", a.loop.typed()
 	facts, err := history.ReadResult[LoopSummary](e.Event, s.get)
 	if err != nil {
 		return err
 	}
-	s.end(e, facts)
-	phase, name, failed, u := "author", a.loop.typed(), 0, s.used
-	if s.phase == phaseExecution {
-		a.loops = s.round
+	var changed any
+	if facts.Agent {
+		changed = facts.filesText()
+	}
+	u, stop := s.used, cmp.Or(stopReasons[facts.Ended], "final_text")
+	s.endTurn(e)
+	s.event(e, "run_end", "iteration", s.turn, "stop_reason", stop, "total_input_tokens", u.Input, "total_output_tokens", u.Output,
+		"total_reasoning_tokens", u.Reasoning, "total_cache_creation_tokens", u.CacheWrite, "total_cache_read_tokens", u.CacheRead, "files", changed)
+	if s.ended = true; s.review {
+		phase, name = "review", a.loop.reviewerTyped()
 	} else {
-		phase, name = phaseReview, a.loop.reviewerTyped()
+		a.loops = s.round
 	}
 	for _, c := range s.calls {
-		if c["ok"] == false {
+		if slices.Contains(c.(table), any(false)) { // ok
 			failed++
 		}
 	}
-	m := map[string]any{"phase": phase, "model": name, "loop_index": s.round, "stop_reason": s.ended, "final_text_present": facts.missingAnswer() == "", "iterations": s.turn,
-		"duration_s": float64(e.Active-s.begun.Active) / 1000, "created_at": stamp(e.Time), "tools": s.calls, "rejected_calls": s.rejected,
-		"usage":      map[string]int64{"input": u.Input, "output": u.Output, "reasoning": u.Reasoning, "cache_write": u.CacheWrite, "cache_read": u.CacheRead},
-		"tool_calls": map[string]int{"executed": len(s.calls), "rejected": len(s.rejected), "errors": failed, "ok": len(s.calls) - failed}}
-	for _, p := range a.about {
-		m[p.key] = p.value
-	}
-	text, err := toml.Marshal(m)
-	if err != nil {
-		return err
-	}
 	file := fmt.Sprintf("loop_%03d_%s.toml", s.round, phase)
-	a.files["metadata/"+file] = string(text)
-	a.phases = append(a.phases, quote(file))
-	a.state(e, phaseIdle)
+	a.phases = append(a.phases, file)
+	a.files["metadata/"+file] = append(a.about(), "phase", phase, "model", name, "loop_index", s.round, "stop_reason", stop,
+		"final_text_present", facts.missingAnswer() == "", "iterations", s.turn, "duration_s", float64(e.Active-s.begun.Active)/1000, "created_at", stamp(e.Time),
+		"usage", table{"input", u.Input, "output", u.Output, "reasoning", u.Reasoning, "cache_write", u.CacheWrite, "cache_read", u.CacheRead},
+		"tool_calls", table{"executed", len(s.calls), "rejected", len(s.rejected), "errors", failed, "ok", len(s.calls) - failed},
+		"tools", s.calls, "rejected_calls", s.rejected)
+	a.state(e, "idle")
 	return nil
 }
 
+func (a *Artifacts) about() table {
+	var file any = ""
+	if a.loop.File != "" {
+		file = filepath.Join(a.run.Tree.Dir(), filepath.FromSlash(a.loop.File))
+	}
+	return table{"run_id", a.run.Journal.Run(), "workdir", a.run.Tree.Dir(), "task_file", file}
+}
+
+func (l *Loop) typed() string { return cmp.Or(l.Typed, l.Executor.Called) }
+
+func (l *Loop) reviewerTyped() string { return cmp.Or(l.ReviewerTyped, l.Typed, l.Reviewer.Called) }
+
+// The result in state.toml is hone's own.
 func (a *Artifacts) state(now history.Event, phase string) {
 	if a.session == nil {
 		return
 	}
-	used := a.used.Add(a.session.used)
-	run := []pair{
-		a.about[0],
-		{"created_at", stamp(a.created)},
-		a.about[1],
-		a.about[2],
-		{"model", a.loop.typed()},
-		{"agent_loops", max(1, a.run.Limits.Rounds)},
-		{"agent_iterations", a.loop.Executor.Bounds.Resolved().Turns},
-		{"cumulative_input_tokens", used.Input},
-		{"cumulative_output_tokens", used.Output},
-		{"cumulative_cache_creation_tokens", used.CacheWrite},
-		{"cumulative_cache_read_tokens", used.CacheRead},
-		{"loops_completed", a.loops},
-	}
+	var reviewer any
 	if a.loop.Reviewer.Called != a.loop.Executor.Called {
-		run = append(run, pair{"review_model", a.loop.reviewerTyped()})
+		reviewer = a.loop.reviewerTyped()
 	}
-	updated := pair{"updated_at", stamp(now.Time)}
-	state := append(a.about[:3:3], pair{"loop_index", a.session.round}, pair{"phase", phase}, updated)
-	if a.end.Kind != "" {
-		state = append(state, pair{"result", string(a.end.Kind)}) // hone's own
-	}
-	a.files["run.toml"], a.files["state.toml"] = encode(run), encode(state)
-	a.files["metadata/manifest.toml"] = fmt.Sprintf("phase_files = [%s]\n%s\n[run]\n%s", strings.Join(a.phases, ", "), encode([]pair{updated}), encode(run))
-}
-
-func (a *Artifacts) write() {
-	if a.session == nil || a.err != nil {
-		return
-	}
-	tree := a.run.Tree.Dir()
-	if !a.made {
-		a.err, a.made = makeHome(tree), true
-	}
-	for name, text := range a.files {
-		if a.err == nil {
-			a.err = artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(text))
-		}
-	}
-	clear(a.files)
-	a.err = cmp.Or(a.err, a.execution.write(tree, artifactsFolder+"/execution.toml"), a.reviews.write(tree, artifactsFolder+"/review.toml"))
-	if len(a.executions.text) > 0 && a.err == nil {
-		base, name, err := logBase(tree, a.loop.Log)
-		if err == nil {
-			err = cmp.Or(os.MkdirAll(base, 0o755), a.executions.write(base, name))
-		}
-		if err != nil {
-			a.err = fmt.Errorf("log %s: %w", a.loop.Log, err)
-		}
-	}
+	run := append(a.about(), "created_at", a.created, "model", a.loop.typed(), "agent_loops", max(1, a.run.Limits.Rounds),
+		"agent_iterations", a.loop.Executor.Bounds.Resolved().Turns, "cumulative_input_tokens", a.used.Input, "cumulative_output_tokens", a.used.Output,
+		"cumulative_cache_creation_tokens", a.used.CacheWrite, "cumulative_cache_read_tokens", a.used.CacheRead, "loops_completed", a.loops, "review_model", reviewer)
+	a.files["run.toml"] = run
+	a.files["state.toml"] = append(a.about(), "loop_index", a.session.round, "phase", phase, "updated_at", stamp(now.Time), "result", a.end)
+	a.files["metadata/manifest.toml"] = table{"phase_files", a.phases, "updated_at", stamp(now.Time), "run", run}
 }
 
 // Git ignores what is in a new directory, so that the user does not commit it by accident. A directory that exists stays as it
@@ -300,6 +277,20 @@ func makeHome(dir string) error {
 		return loop.MakeDir(dir, artifactsHome)
 	}
 	return artifact.Create(dir, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
+}
+
+func (a *Artifacts) write() error {
+	tree := a.run.Tree.Dir()
+	if err := makeHome(tree); err != nil {
+		return err
+	}
+	for name, t := range a.files {
+		if err := artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(t.lines())); err != nil {
+			return err
+		}
+	}
+	clear(a.files)
+	return cmp.Or(a.execution.write(), a.reviews.write(), a.executions.write())
 }
 
 // Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named
@@ -323,43 +314,41 @@ func logBase(tree, log string) (base, name string, err error) {
 	return base, filepath.ToSlash(rel), err
 }
 
-// maxLog limits the size of a log from before a run, in bytes.
-const maxLog = 256 << 20
-
-// eventLog is a file of events. Users follow it with "tail -f", so that a process appends to it wherever that is enough.
+// eventLog is a file of events. Users follow it with "tail -f", so that it is only appended to.
 type eventLog struct {
-	text    []byte // not written yet
-	start   string // of the run's first session in it
-	opened  bool   // by this process
-	replace bool   // the file gets only the text
+	dir, name string // none without a name
+	alone     bool   // the file has nothing from before
+	text      []byte // not written yet
+	start     string // of the run's first session in it
+	opened    bool   // by this process
 }
 
 // An earlier process of the run may have written some of the text, and died in the middle of an event.
-func (g *eventLog) write(dir, name string) error {
-	if len(g.text) == 0 {
+func (g *eventLog) write() error {
+	if len(g.text) == 0 || g.name == "" {
 		return nil
 	}
-	text, replace := g.text, g.replace
-	if !g.opened && !replace {
-		old, err := artifact.Read(dir, name, maxLog)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if i := bytes.Index(old, []byte(g.start)); i >= 0 {
-			replace, text = true, append(old[:i:i], text...)
+	f, err := artifact.OpenAppend(g.dir, g.name)
+	if err != nil {
+		return fmt.Errorf("log %s: %w", g.name, err)
+	}
+	text := g.text
+	if !g.opened {
+		old, readErr := io.ReadAll(f)
+		if at := bytes.Index(old, []byte(g.start)); at >= 0 {
+			old = old[:at]
 		} else if len(old) > 0 && old[len(old)-1] != '\n' {
 			text = append([]byte("\n"), text...)
 		}
+		if g.alone {
+			old = nil
+		}
+		err = cmp.Or(readErr, f.Truncate(int64(len(old))))
 	}
-	g.text, g.opened, g.replace = nil, true, false
-	if replace {
-		return artifact.Write(dir, name, bytes.NewReader(text))
+	if err == nil {
+		_, err = f.Write(text)
 	}
-	f, err := artifact.OpenAppend(dir, name)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
+	g.text, g.opened = nil, true
 	return errors.Join(err, f.Close())
 }
 
@@ -368,79 +357,33 @@ type sessionLog struct {
 	get           history.Get
 	logs          []*eventLog
 	round, number int
-	phase         string
+	review        bool
 	agent         bool // it is a command-line agent's
 	begun         history.Event
 	id            string
 	turn          int
-	called        bool         // the turn has calls
-	said          string       // the turn's text
-	usage         *model.Usage // of an agent's model calls: of the run's ledger, not what the agent reports; nil if not known
+	called        bool        // the turn has calls
+	said          string      // the turn's text
+	charged       model.Usage // of an agent's model calls: of the run's ledger, not what the agent reports
 	used          model.Usage
-	ended         string // CodeScribe's word; empty while it goes on
-	calls         []map[string]any
-	rejected      []map[string]any
+	ended         bool
+	calls         []any
+	rejected      []any
 }
 
-func (s *sessionLog) event(name string, at time.Time, pairs ...pair) {
-	all := append([]pair{{"event", name}, {"run_id", s.id}}, pairs...)
-	text := "[[event]]\n" + encode(append(all, pair{"ts", stamp(at)})) + "\n"
+func (s *sessionLog) event(at history.Event, name string, more ...any) {
+	t := slices.Concat(table{"event", name, "run_id", s.id}, more, table{"ts", stamp(at.Time)})
 	for _, log := range s.logs {
-		log.text = append(log.text, text...)
+		log.start = cmp.Or(log.start, "[[event]]\n"+t[:4].lines())
+		log.text = append(log.text, "[[event]]\n"+t.lines()+"\n"...)
 	}
 }
 
-func (s *sessionLog) endTurn(at time.Time) {
+func (s *sessionLog) endTurn(e history.Event) {
 	if s.called {
-		s.event("iteration_end", at, pair{"iteration", s.turn}, pair{"stop_reason", "tool_calls"})
+		s.event(e, "iteration_end", "iteration", s.turn, "stop_reason", "tool_calls")
 	}
 	s.called, s.said = false, ""
-}
-
-func (s *sessionLog) reply(e, begin history.Event, p history.Replied) error {
-	reply, err := history.ReadReply(p, s.get)
-	if err != nil {
-		return err
-	}
-	s.said = reply.Text()
-	used, tools := p.Usage, pair{"tool_calls", len(reply.Calls())}
-	if s.agent {
-		used, tools = s.usage, pair{"tools", agentsOwn}
-	}
-	pairs := []pair{{"iteration", s.turn}, took(begin, e), {"text_chars", utf8.RuneCountInString(s.said)}, tools}
-	if used != nil {
-		s.used = s.used.Add(*used)
-		pairs = append(pairs, pair{"usage", fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
-			used.Input, used.Output, used.Reasoning, used.CacheWrite, used.CacheRead, used.Total())})
-	}
-	if s.said != "" {
-		pairs = append(pairs, pair{"model_text", short(s.said, 500)})
-	}
-	s.event("model_response", e.Time, pairs...)
-	return nil
-}
-
-func took(begin, record history.Event) pair {
-	return pair{"duration_ms", max(0, record.Time.Sub(begin.Time).Milliseconds())}
-}
-
-func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
-	s.called = true
-	args, err := c.Arguments(s.get)
-	if err != nil {
-		return err
-	}
-	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"args", args}}
-	switch {
-	case c.Refused != "":
-		s.rejected = append(s.rejected, map[string]any{"name": c.Tool, "args": object(args), "reason": c.Refused})
-		s.event("tool_rejected", e.Time, append(pairs, pair{"reason", c.Refused})...)
-		return nil
-	case s.said != "":
-		pairs = append(pairs, pair{"model_reasoning", s.said})
-	}
-	s.event("tool_start", e.Time, pairs...)
-	return nil
 }
 
 func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
@@ -452,76 +395,95 @@ func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
 	if err != nil {
 		return err
 	}
-	preview := short(got.Text, 500)
-	if call := map[string]any{"name": c.Tool, "args": object(args)}; got.Refused {
-		call["reason"] = "refused"
-		s.rejected = append(s.rejected, call)
+	preview, fault := short(got.Text, maxText), ""
+	if got.Refused {
+		s.rejected = append(s.rejected, table{"name", c.Tool, "args", object(args), "reason", "refused"})
 	} else {
-		call["ok"], call["output_preview"] = !got.Failed, preview
-		s.calls = append(s.calls, call)
+		s.calls = append(s.calls, table{"name", c.Tool, "args", object(args), "ok", !got.Failed, "output_preview", preview})
 	}
-	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
 	if got.Failed {
-		pairs = append(pairs, pair{"error", short(strings.TrimPrefix(got.Text, "Error: "), 500)})
+		fault = short(strings.TrimPrefix(got.Text, "Error: "), maxText)
 	}
-	s.event("tool_end", e.Time, append(pairs, took(begin, e), pair{"output_chars", utf8.RuneCountInString(got.Text)}, pair{"output_preview", preview})...)
+	s.event(e, "tool_end", "iteration", s.turn, "tool", c.Tool, "ok", !got.Failed, "error", given(fault), "duration_ms", took(begin, e),
+		"output_chars", utf8.RuneCountInString(got.Text), "output_preview", preview)
 	return nil
 }
 
-func (s *sessionLog) end(e history.Event, facts LoopSummary) {
-	s.endTurn(e.Time)
-	switch s.ended = "final_text"; facts.Ended { // CodeScribe's names
-	case hone.EndedTurns:
-		s.ended = "max_iterations"
-	case hone.EndedCalls:
-		s.ended = "tool_budget"
-	case hone.EndedBudget:
-		s.ended = "token_budget"
-	case hone.EndedDiscarded, hone.EndedRepeats:
-		s.ended = "no_progress"
-	}
-	pairs := []pair{
-		{"iteration", s.turn},
-		{"stop_reason", s.ended},
-		{"total_input_tokens", s.used.Input},
-		{"total_output_tokens", s.used.Output},
-		{"total_reasoning_tokens", s.used.Reasoning},
-		{"total_cache_creation_tokens", s.used.CacheWrite},
-		{"total_cache_read_tokens", s.used.CacheRead},
-	}
-	if facts.Agent {
-		pairs = append(pairs, pair{"files", facts.filesText()})
-	}
-	s.event("run_end", e.Time, pairs...)
+func took(begin, record history.Event) int64 {
+	return max(0, record.Time.Sub(begin.Time).Milliseconds())
 }
 
-// pair is a key with its value: a string, an int64, an int or a bool.
-type pair struct {
-	key   string
-	value any
+// given is nil for an empty text, which CodeScribe leaves out.
+func given(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// table has keys, each with its value after it. A nil value is left out.
+type table []any
+
+func (t table) lines() (text string) {
+	sections := ""
+	for i := 0; i < len(t); i += 2 {
+		if section, is := t[i+1].(table); is {
+			sections += fmt.Sprintf("\n[%s]\n%s", t[i], section.lines())
+		} else if t[i+1] != nil {
+			text += fmt.Sprintf("%s = %s\n", t[i], inTOML(t[i+1]))
+		}
+	}
+	return text + sections
 }
 
 // A reader gets every string back unchanged, except that each sequence of bytes that are not UTF-8, which TOML cannot
 // represent, becomes U+FFFD.
-func encode(pairs []pair) string {
-	var b strings.Builder
-	for _, p := range pairs {
-		if text, ok := p.value.(string); ok {
-			p.value = quote(text)
+func inTOML(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case nil:
+		return `""`
+	case string:
+		return quote(v)
+	case history.Kind:
+		return quote(string(v))
+	case json.Number:
+		if _, err := v.Int64(); err == nil {
+			return v.String()
 		}
-		fmt.Fprintf(&b, "%s = %v\n", p.key, p.value)
+		n, _ := v.Float64()
+		return fmt.Sprint(n)
+	case []any:
+		for _, one := range v {
+			parts = append(parts, inTOML(one))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case table:
+		for i := 0; i < len(v); i += 2 {
+			parts = append(parts, fmt.Sprintf("%s = %s", v[i], inTOML(v[i+1])))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, onOneLine(key)+" = "+inTOML(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
-	return b.String()
+	return fmt.Sprint(v)
 }
 
-// quote returns a string as CodeScribe writes it: between ”' if it has several lines,
-// or on one line if it cannot be written that way.
+// quote returns a string as CodeScribe writes it: between ”' if it has several lines, or on one line if it cannot be written
+// that way.
 func quote(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
 	if strings.Contains(s, "\n") && !strings.Contains(s, "'''") && !strings.HasSuffix(s, "'") && !strings.ContainsFunc(s, control) {
 		return "'''\n" + s + "'''"
 	}
+	return onOneLine(s)
+}
+
+func onOneLine(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b) // JSON's escapes are TOML's too
 	e.SetEscapeHTML(false)
@@ -532,7 +494,9 @@ func quote(s string) string {
 // CodeScribe formats times like this.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
-// most is in characters.
+// maxText is how many characters of a text CodeScribe keeps.
+const maxText = 500
+
 func short(text string, most int) string {
 	for i := range text {
 		if most == 0 {
@@ -543,39 +507,17 @@ func short(text string, most int) string {
 	return text
 }
 
-// object returns the arguments of a call in a form that TOML has; empty if they are not JSON.
+// object returns the arguments of a call; empty if they are not JSON. CodeScribe cuts their strings.
 func object(args string) map[string]any {
 	d := json.NewDecoder(strings.NewReader(args))
 	d.UseNumber()
 	var v map[string]any
-	if d.Decode(&v) != nil {
-		return map[string]any{}
-	}
-	return inTOML(v).(map[string]any)
-}
-
-// CodeScribe cuts strings as well.
-func inTOML(v any) any {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		if n := utf8.RuneCountInString(v); n > 500 {
-			return fmt.Sprintf("%s... [truncated, %d chars total]", short(v, 500), n)
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		n, _ := v.Float64()
-		return n
-	case []any:
-		for i := range v {
-			v[i] = inTOML(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = inTOML(v[key])
+	_ = d.Decode(&v)
+	for key, one := range v {
+		if text, ok := one.(string); ok {
+			if n := utf8.RuneCountInString(text); n > maxText {
+				v[key] = fmt.Sprintf("%s... [truncated, %d chars total]", short(text, maxText), n)
+			}
 		}
 	}
 	return v

@@ -11,7 +11,7 @@ import (
 // back decodes one encoded string.
 func back(t testing.TB, s string) string {
 	t.Helper()
-	text := encode([]pair{{"first", 1}, {"s", s}, {"last", true}})
+	text := table{"first", 1, "s", s, "last", true}.lines()
 	var doc struct {
 		First int
 		S     string
@@ -63,8 +63,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func Example_encode() {
-	fmt.Print(encode([]pair{{"loop_index", 2}, {"phase", "review"}, {"output_preview", "exit_code: 0\nSTDOUT:\n"}}))
+func Example_table() {
+	fmt.Print(table{"loop_index", 2, "phase", "review", "output_preview", "exit_code: 0\nSTDOUT:\n"}.lines())
 	// Output:
 	// loop_index = 2
 	// phase = "review"

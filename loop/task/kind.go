@@ -142,7 +142,7 @@ func (l *Loop) ready(in *loop.Input) error {
 			return err
 		}
 	}
-	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
+	return loop.CheckFiles(in.Root, artifactsFolder+"/execution.toml", artifactsFolder+"/review.toml")
 }
 
 // Build puts loop, tools, check and rules together.
