@@ -5,8 +5,10 @@
 package improve
 
 import (
-	"fmt"
+	_ "embed"
 	"strings"
+	"sync"
+	"text/template"
 
 	"hone"
 	"hone/check"
@@ -16,55 +18,46 @@ import (
 	"hone/loop"
 )
 
-// report says how good the best is and what was tried, and what the check said.
-func (v *invocation) report(r *hone.Run, _ string, found []check.Finding) string {
-	text := v.standing(r)
-	if len(found) > 0 {
-		text += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(found), "\n\n") + "\n"
+// request has the templates of a prompt's two parts.
+//
+//go:embed request.md
+var request string
+
+const maxIdea = 200 // how long an idea is in the list of those that were tried, in columns
+
+var parts = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"indented": loop.Indented, "advised": loop.Advised, "line": render.Line, "figure": history.Figure,
+		"idea": func(text string) string { return render.Cut(render.Line(text), maxIdea) }}).Parse(request))
+})
+
+func fill(part string, data any) string {
+	var b strings.Builder
+	if err := parts().ExecuteTemplate(&b, part, data); err != nil {
+		panic(err) // the templates use nothing that can fail
 	}
-	return text
+	return b.String()
 }
 
-// standing says how good the best is, and what was tried before this round.
-func (v *invocation) standing(r *hone.Run) string {
-	var tried []hone.State
-	for _, s := range r.Past().Facts().States {
-		if s.Round < r.Round() && s.Score != nil {
-			tried = append(tried, s)
+// report says how good the best is and what was tried before this round, and what the check said.
+func (v *invocation) report(r *hone.Run, _ string, found []check.Finding) string {
+	past := r.Past().Facts()
+	best, tried := past.Before.Score, []hone.State(nil)
+	for _, s := range past.States {
+		if s.Round >= r.Round() || s.Score == nil {
+			continue
 		}
-	}
-	best := r.Past().Facts().Before.Score
-	for _, s := range tried {
-		if s.Score.Kept {
+		if tried = append(tried, s); s.Score.Kept {
 			best = s.Score
 		}
 	}
-	name, _ := v.name()
-	gain, noise := config.MinGain.In(v.Values), ""
+	noise := ""
 	if best.Noise > 0 {
-		gain += ", and more than what single runs differ by"
-		noise = " ± " + history.Part(best.Noise*100) + " %"
+		noise = history.Part(best.Noise * 100)
 	}
-	text := fmt.Sprintf("\nThis is round %d of at most %d. %s was %s at the start. The best so far is %s%s. A gain must be at least %s.\n",
-		r.Round(), r.Limits.MaxRounds(), name, history.Figure(best.First), history.Figure(best.Best), noise, gain)
-	for _, name := range best.ShownNames() {
-		text += fmt.Sprintf("%s is %s; it does not decide.\n", render.Line(name), history.Figure(best.Shown[name]))
-	}
-	if best.Profile != "" {
-		text += fmt.Sprintf("\nA profile of the best, printed by `%s`, at most 8 KB of it:\n\n%s\n", render.Line(config.Profile.In(v.Values)), loop.Indented(strings.TrimRight(best.Profile, "\n")))
-	}
-	if len(tried) == 0 {
-		return text
-	}
-	text += "\nWhat was tried, each measured beside the best of its time, in turn:\n\n"
-	for _, s := range tried {
-		text += fmt.Sprintf("- round %d: %s. You said: %s\n", s.Round, render.Line(s.Score.Verdict()), render.Cut(render.Line(s.Score.Idea), maxIdea))
-	}
-	return text
+	name, _ := v.name()
+	return fill("round", map[string]any{"Round": r.Round(), "Rounds": r.Limits.MaxRounds(), "Name": name, "Best": best, "Noise": noise, "Gain": config.MinGain.In(v.Values),
+		"Profile": config.Profile.In(v.Values), "Tried": tried, "Found": strings.Join(loop.ForModel(found), "\n\n")})
 }
-
-// maxIdea is how long an idea is in the list of those that were tried, in columns.
-const maxIdea = 200
 
 // prompt returns the part of the prompt that is the same in all rounds.
 func (v *invocation) prompt() string {
@@ -73,16 +66,6 @@ func (v *invocation) prompt() string {
 	if lower {
 		better = "lower"
 	}
-	howToRun := "You may run it with `bash`, exactly as it is written here."
-	if v.Walls.Absent {
-		howToRun = "You cannot run it."
-	}
-	text := fmt.Sprintf("This command prints the number %s, which is better the %s it is:\n\n%s\n\n%s\n", name, better, loop.Indented(config.Metric.In(v.Values)), howToRun)
-	if target := config.Target.In(v.Values); target != "" {
-		text += "\nThe goal is " + target + ".\n"
-	}
-	if v.Check != "" {
-		text += "\nThis check must pass:\n\n" + loop.Indented(v.Check) + "\n\n" + howToRun + "\n"
-	}
-	return text + loop.Advised(v.Task)
+	return fill("start", map[string]any{"Name": name, "Better": better, "Metric": config.Metric.In(v.Values), "Absent": v.Walls.Absent,
+		"Target": config.Target.In(v.Values), "Check": v.Check, "Task": v.Task})
 }
