@@ -86,7 +86,6 @@ var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 func parseTask(name string, text []byte) (taskFile, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var doc struct {
-		Chat  any
 		Tools struct{ Bash []string }
 		Check struct {
 			Command *string
@@ -125,7 +124,7 @@ func parseTask(name string, text []byte) (taskFile, error) {
 		return wrong("judge", `write judge = "ask", "keep" or "free"`, "judge is none of the three words")
 	}
 	var err error
-	t.Turns, err = readChat(name, text, doc.Chat)
+	t.Turns, err = readChat(name, text)
 	return t, err
 }
 
@@ -135,76 +134,50 @@ func lineOf(text []byte, near string) int {
 }
 
 // A decoded file lacks the order of the turns of two lists, and the lines.
-func readChat(name string, text []byte, chat any) (turns []turn, err error) {
-	wrong := func(line int, hint, problem string, args ...any) ([]turn, error) {
-		return nil, wrongTask(name, line, hint, problem, args...)
-	}
-	type written struct {
-		role string
-		line int
-	}
-	var heads []written
+func readChat(name string, text []byte) (turns []turn, err error) {
+	var table []string // the header above a key; that of a turn is chat, alone or with the role
+	var lines []int    // of the turns' headers
+	inTurn := false
 	var p unstable.Parser
 	for p.Reset(text); p.NextExpression(); {
 		e := p.Expression()
-		key := e.Key()
-		if e.Kind != unstable.ArrayTable || !key.Next() || string(key.Node().Data) != "chat" {
-			continue
+		var key []string
+		line := 0
+		for k := e.Key(); k.Next(); key = append(key, string(k.Node().Data)) {
+			line = p.Shape(k.Node().Raw).Start.Line
 		}
-		head := written{line: p.Shape(key.Node().Raw).Start.Line}
-		if key.Next() {
-			head.role = string(key.Node().Data)
-		}
-		if !key.Next() {
-			heads = append(heads, head)
-		}
-	}
-	list, one := chat.([]any)
-	two, _ := chat.(map[string]any)
-	heads = slices.DeleteFunc(heads, func(h written) bool { return one == (h.role != "") })
-	for one && len(heads) < len(list) { // of one value
-		heads = append(heads, written{})
-	}
-	if chat == nil {
-		return wrong(0, "write [[chat.user]] and below it content = '''…'''", "it has no chat, so nothing is asked for")
-	}
-	for i, h := range heads {
-		if !one {
-			if list, _ = two[h.role].([]any); len(list) == 0 {
-				return wrong(h.line, twoForms, "the chat mixes two forms")
+		switch path := slices.Concat(table, key); {
+		case e.Kind != unstable.KeyValue:
+			table, inTurn = key, key[0] == "chat" && len(key) <= 2 && (e.Kind == unstable.ArrayTable || len(key) == 2)
+			if inTurn {
+				turns, lines = append(turns, turn{Role: model.Role(strings.Join(key[1:], "."))}), append(lines, line)
 			}
-			two[h.role] = list[1:]
-			list = list[:1]
-		}
-		table, _ := list[0].(map[string]any)
-		content, isText := table["content"].(string)
-		if one {
-			h.role, _ = table["role"].(string)
-			list = list[1:]
-		}
-		want := []model.Role{model.User, model.Assistant}[i%2]
-		switch role := model.Role(h.role); {
-		case role != model.User && role != model.Assistant:
-			return wrong(h.line, "a turn is the user's or the assistant's", "turn %d has no role %q", i+1, h.role)
-		case role != want:
-			return wrong(h.line, "the chat starts with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, role, want)
-		case !isText:
-			return wrong(h.line, "add content = '''…'''", "the turn has no content, or its content is not a text")
-		case strings.TrimSpace(content) == "":
-			return wrong(h.line, "say what you want", "the content is empty")
-		}
-		turns = append(turns, turn{want, content})
-	}
-	for role, rest := range two {
-		if others, isList := rest.([]any); (role == "user" || role == "assistant") && (!isList || len(others) > 0) {
-			return wrong(lineOf(text, "chat"), twoForms, "chat.%s is not below the header of a turn", role)
+		case !inTurn && path[0] == "chat" && (len(path) == 1 || path[1] == "user" || path[1] == "assistant"):
+			return nil, wrongTask(name, line, twoForms, "%s is not below the header of a turn", strings.Join(path, "."))
+		case !inTurn || len(key) > 1 || e.Value().Kind != unstable.String:
+		case key[0] == "content":
+			turns[len(turns)-1].Text = string(e.Value().Data)
+		case key[0] == "role" && len(table) == 1:
+			turns[len(turns)-1].Role = model.Role(e.Value().Data)
 		}
 	}
-	switch {
-	case len(turns) == 0:
-		return wrong(lineOf(text, "chat"), twoForms, "the chat is empty")
-	case len(turns)%2 == 0:
-		return wrong(heads[len(turns)-1].line, "end with what the user wants", "the chat ends with the assistant")
+	if turns == nil {
+		return nil, wrongTask(name, 0, twoForms, "it has no chat, so nothing is asked for")
+	}
+	for i, t := range turns {
+		wrong := func(hint, problem string, args ...any) ([]turn, error) {
+			return nil, wrongTask(name, lines[i], hint, problem, args...)
+		}
+		switch want := []model.Role{model.User, model.Assistant}[i%2]; {
+		case t.Role != model.User && t.Role != model.Assistant:
+			return wrong("a turn is the user's or the assistant's", "turn %d has no role %q", i+1, t.Role)
+		case t.Role != want:
+			return wrong("the chat starts with the user, and the two alternate", "turn %d is the %s's and must be the %s's", i+1, t.Role, want)
+		case strings.TrimSpace(t.Text) == "":
+			return wrong("say what you want: content = '''…'''", "the turn has no content, or its content is not a text")
+		case i == len(turns)-1 && want == model.Assistant:
+			return wrong("end with what the user wants", "the chat ends with the assistant")
+		}
 	}
 	return turns, nil
 }
