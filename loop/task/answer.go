@@ -27,14 +27,14 @@ type answer struct {
 
 func parseAnswer(text string) answer {
 	text, _ = finalText(text)
-	return parseLines(text)
+	return answer{statusIn(text), nextSteps(strings.Split(text, "\n"))}
 }
 
 // If there are several final answers the last one counts, because models think aloud (ruling S2). tagged means that the text
 // begins after its tag.
 func finalText(text string) (final string, tagged bool) {
-	text = reply.Answer(text, nil)
-	if i := strings.LastIndex(text, tag); i >= 0 && parseLines(text[i+len(tag):]).Status != unknown {
+	text = strings.ReplaceAll(reply.Answer(text, nil), "\r\n", "\n")
+	if i := strings.LastIndex(text, tag); i >= 0 && statusIn(text[i+len(tag):]) != unknown {
 		return text[i+len(tag):], true
 	}
 	return text, false
@@ -50,16 +50,13 @@ func said(text string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-func parseLines(text string) answer {
-	var a answer
-	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	for _, line := range lines {
-		if a.Status = statusOf(line); a.Status != unknown {
-			break
+func statusIn(text string) status {
+	for line := range strings.SplitSeq(text, "\n") {
+		if s := statusOf(line); s != unknown {
+			return s
 		}
 	}
-	a.Next = nextSteps(lines)
-	return a
+	return unknown
 }
 
 var (
@@ -67,9 +64,14 @@ var (
 	// marks and emphasis.
 	ornament = lazyregexp.New("^(?:\\s|</?final_answer>|[>#*_`•–+-]|[0-9]+[.)]\\s)*")
 	// statusLabel matches the label and the status.
-	statusLabel = lazyregexp.New("(?i)^STATUS[*_`\\s]*[:：][*_`\\s]*(INCOMPLETED?|COMPLETED?)(?:[^\\pL\\pN]|$)")
+	statusLabel = lazyregexp.New("(?i)^STATUS[*_`\\s]*[:：][*_`\\s]*(IN)?COMPLETED?(?:[^\\pL\\pN]|$)")
 	anyStatus   = lazyregexp.New("(?i)\\bSTATUS[*_`\\s]*[:：]")
 	nextLabel   = lazyregexp.New("(?i)^NEXT STEPS[*_`\\s]*(?:[:：]|$|[(–—-])")
+	// item matches an item of a list. The groups are what is in a check box, and the text.
+	item = lazyregexp.New(`^(?:(?:[-+*•–]\s+|[-•]|[0-9]+[.)]\s+)(?:\[([ xX]?)\]\s+)?|[0-9]+[.)])(\D.*)$`)
+	// ending matches what ends a list: a heading, a tag, a fence, a rule, a label alone on its line.
+	ending = lazyregexp.New("^(?:#|</|```|~~~|(?:[-*_] ?){3,}$|[*_`]*\\pL[^.!?:：]{0,60}[:：][*_`\\s]*$)")
+	words  = lazyregexp.New(`[\pL\pN]`)
 )
 
 // A line that names two, such as the instruction itself, states none.
@@ -79,76 +81,42 @@ func statusOf(line string) status {
 	switch {
 	case found == nil || len(anyStatus.FindAllString(line, 2)) > 1:
 		return unknown
-	case strings.HasPrefix(strings.ToUpper(found[1]), "IN"):
+	case found[1] != "":
 		return incomplete
 	}
 	return complete
 }
 
 // Lines before the list are ignored; lines that continue an item belong to it. Items that are ticked off or say only that nothing
-// is left are left out, and empty check boxes.
+// is left are left out.
 func nextSteps(lines []string) (left []string) {
 	at := slices.IndexFunc(lines, func(line string) bool { return nextLabel.MatchString(ornament.ReplaceAllString(line, "")) })
 	if at < 0 {
 		return nil
 	}
 	_, rest, _ := strings.Cut(ornament.ReplaceAllString(lines[at], ""), ":")
-	items, gap := []string{strings.Trim(rest, "*_` \t")}, false
+	items, ticked, gap := []string{strings.Trim(rest, "*_` \t")}, []bool{false}, false
+list:
 	for _, line := range lines[at+1:] {
-		trimmed := strings.TrimSpace(line)
-		indented := line != "" && strings.TrimLeft(line, " \t") != line
-		text, isItem := item(trimmed)
-		if !isItem && trimmed != "" && (len(items) > 1 || strings.HasPrefix(trimmed, "#")) {
-			if len(items) == 1 || ends(trimmed) || gap && !indented {
-				break
-			}
-			items[len(items)-1] += " " + trimmed
+		text := strings.TrimSpace(line)
+		m := item.FindStringSubmatch(text)
+		switch {
+		case m != nil && words.MatchString(m[2]):
+			items, ticked = append(items, strings.TrimSpace(m[2])), append(ticked, strings.EqualFold(m[1], "x"))
+		case text == "", len(items) == 1 && !strings.HasPrefix(text, "#"):
+		case len(items) == 1, ending.MatchString(text), statusOf(text) != unknown, gap && strings.TrimLeft(line, " \t") == line:
+			break list
+		default:
+			items[len(items)-1] += " " + text
 		}
-		if isItem {
-			items = append(items, text)
-		}
-		gap = trimmed == ""
+		gap = text == ""
 	}
-	for _, text := range items {
-		b := box.FindStringSubmatch(text)
-		if b != nil {
-			text = text[len(b[0]):]
-		}
-		if (b == nil || strings.ToLower(b[1]) != "x") && words.MatchString(text) && !meansNone(text) {
+	for i, text := range items {
+		if !ticked[i] && words.MatchString(text) && !meansNone(text) {
 			left = append(left, text)
 		}
 	}
 	return left
-}
-
-var (
-	// ending matches what ends a list: a heading, a tag, a fence, a rule.
-	ending = lazyregexp.New("^(?:#|</|```|~~~|(?:[-*_] ?){3,}$)")
-	// label matches a label alone on its line.
-	label = lazyregexp.New("^[*_`]*\\pL[^.!?:：]{0,60}[:：][*_`\\s]*$")
-)
-
-func ends(line string) bool {
-	return ending.MatchString(line) || label.MatchString(line) || statusOf(line) != unknown
-}
-
-var (
-	numbered = lazyregexp.New(`^[0-9]+[.)](?:\s+|\b)(\D.*)$`)
-	marked   = lazyregexp.New(`^(?:[-+*•–]\s+|[-•](?:\b))(.*)$`)
-	box      = lazyregexp.New(`^\[([ xX]?)\]\s+`)
-	words    = lazyregexp.New(`[\pL\pN]`)
-)
-
-// A mark without a word after it, such as a rule, is not an item.
-func item(line string) (text string, ok bool) {
-	found := marked.FindStringSubmatch(line)
-	if found == nil {
-		found = numbered.FindStringSubmatch(line)
-	}
-	if found == nil || !words.MatchString(found[1]) {
-		return "", false
-	}
-	return strings.TrimSpace(found[1]), true
 }
 
 func meansNone(text string) bool {
@@ -161,7 +129,7 @@ func meansNone(text string) bool {
 
 // A text without calls, such as "Let me start by …", is not a final answer yet.
 func answerProblem(text string) string {
-	if strings.Contains(text, tag) || parseLines(text).Status != unknown {
+	if strings.Contains(text, tag) || statusIn(text) != unknown {
 		return ""
 	}
 	return "That reply calls no tool, but it is not your final answer either. Continue with tool calls; or, if you are done or cannot continue, " +
