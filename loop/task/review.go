@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -64,60 +63,35 @@ func parseReview(text []byte, loop int) (reviewed, error) {
 	if len(text) > maxReview {
 		return reviewed{}, fmt.Errorf("the review is longer than %d bytes", maxReview)
 	}
-	var doc map[string]any
+	var doc struct {
+		Loop             int
+		Summary, Blocker string
+		Pending          []any
+	}
 	if err := toml.Unmarshal(text, &doc); err != nil {
-		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
-			row, _ := at.Position()
-			return reviewed{}, fmt.Errorf("line %d is not TOML: %w", row, err)
-		}
-		return reviewed{}, fmt.Errorf("it is not TOML: %w", err)
+		line, problem := tomlFault(err)
+		return reviewed{}, fmt.Errorf("line %d is not TOML of this form: %s", line, problem)
 	}
-	said := reviewed{Counts: true}
-	if n, ok := doc["loop"].(int64); !ok || n != int64(loop) {
+	said := reviewed{Counts: true, Summary: strings.TrimSpace(doc.Summary), Blocker: strings.TrimSpace(doc.Blocker)}
+	if doc.Loop != loop {
 		return reviewed{}, fmt.Errorf("loop must be %d, the number of this loop", loop)
-	}
-	for _, member := range []struct {
-		name string
-		into *string
-	}{{"summary", &said.Summary}, {"blocker", &said.Blocker}} {
-		value, there := doc[member.name]
-		text, ok := value.(string)
-		if there && !ok {
-			return reviewed{}, fmt.Errorf("%s must be a string", member.name)
-		}
-		*member.into = strings.TrimSpace(text)
 	}
 	if said.Blocker != "" && meansNone(said.Blocker) {
 		return reviewed{}, fmt.Errorf(`blocker = %q does not say what is in the way; write blocker = "" if nothing is`, said.Blocker)
 	}
-	var err error
-	said.Pending, err = pendingOf(doc["pending"])
-	return said, err
-}
-
-// They are tables with an item or plain strings.
-func pendingOf(value any) ([]string, error) {
-	if value == nil {
-		return nil, nil
-	}
-	list, ok := value.([]any)
-	if !ok {
-		return nil, errors.New("pending must be a list: one [[pending]] with an item for each")
-	}
-	var items []string
-	for i, v := range list {
+	for i, v := range doc.Pending { // tables with an item, or plain strings
 		if table, ok := v.(map[string]any); ok {
 			v = table["item"]
 		}
 		item, ok := v.(string)
 		if !ok {
-			return nil, fmt.Errorf("pending item %d has no item = \"…\"", i+1)
+			return reviewed{}, fmt.Errorf("pending item %d has no item = \"…\"", i+1)
 		}
 		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
+			said.Pending = append(said.Pending, item)
 		}
 	}
-	return items, nil
+	return said, nil
 }
 
 //go:embed write.md

@@ -93,12 +93,7 @@ func parseTask(name string, text []byte) (taskFile, error) {
 		}
 	}
 	if err := toml.Unmarshal(text, &doc); err != nil {
-		problem, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
-		line := 0
-		if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
-			line, _ = at.Position()
-			problem = strings.TrimPrefix(strings.Join(at.Key(), ".")+": "+problem, ": ")
-		}
+		line, problem := tomlFault(err)
 		return taskFile{}, wrongTask(name, line, "toml.io explains the form", "%s", problem)
 	}
 	wrong := func(near, hint, problem string, args ...any) (taskFile, error) {
@@ -126,6 +121,16 @@ func parseTask(name string, text []byte) (taskFile, error) {
 	var err error
 	t.Turns, err = readChat(name, text)
 	return t, err
+}
+
+// line is 0 if it is not known.
+func tomlFault(err error) (line int, problem string) {
+	problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " into ")
+	if at := (*toml.DecodeError)(nil); errors.As(err, &at) {
+		line, _ = at.Position()
+		problem = strings.TrimPrefix(strings.Join(at.Key(), ".")+": "+problem, ": ")
+	}
+	return line, problem
 }
 
 func lineOf(text []byte, near string) int {
