@@ -291,3 +291,26 @@ func shortRuns(text string) string {
 	}
 	return b.String()
 }
+
+// FindingText returns the text of a finding for a prompt, after its place if it has one,
+// as compilers write it. A test that is named after the file of the place is not named again.
+func FindingText(f check.Finding) string {
+	if f.File == "" {
+		return f.Text
+	}
+	return render.Line(f.Place()) + ": " + strings.TrimPrefix(f.Text, f.File+" > ")
+}
+
+// FindingTexts returns the texts of findings for a prompt, with an empty line between them.
+func FindingTexts(findings []check.Finding) string {
+	var texts []string
+	for _, f := range findings {
+		texts = append(texts, strings.TrimRight(FindingText(f), "\r\n"))
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// BlockingFirst returns findings with the blocking ones before the advisory ones.
+func BlockingFirst(findings []check.Finding) []check.Finding {
+	return append(check.BlockingOf(findings), slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)...)
+}

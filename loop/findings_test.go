@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hone/check"
+	"hone/workspace"
 )
 
 func parsed(file string, line int, text string) check.Finding {
@@ -119,5 +120,57 @@ func TestForModelEachFile(t *testing.T) {
 	all := strings.Join(ForModel(many), "\n\n")
 	if !strings.Contains(all, "b_test.go:1: the cause\nwhole") || !strings.Contains(all, "c_test.go:1: another") {
 		t.Errorf("%s", all)
+	}
+}
+
+func TestFalseClaim(t *testing.T) {
+	exit2 := []check.Finding{{Source: check.SourceCommand, Text: "The check command failed: exit status 2.\n\n    make\n"}}
+	two := []check.Finding{{Source: check.SourceCommand, ID: "a", Text: "x"}, {Source: check.SourceCommand, ID: "b", Text: "y"}, {Source: "outside", Advisory: true}}
+	for _, c := range []struct {
+		said  string
+		found []check.Finding
+		want  string
+	}{
+		{"Fixed the sum. The check now passes.", exit2, `You wrote "The check now passes". hone ran the check after that: it exits with status 2.` + "\n"},
+		{"I ran it:\n\nmake\nexit status 0\n", two, `You wrote "exit status 0". hone ran the check after that: it reports 2 findings.` + "\n"},
+		{"All 14 tests pass", two, `You wrote "All 14 tests pass". hone ran the check after that: it reports 2 findings.` + "\n"},
+		{"Your last session changed a.go, and said: `make` exits with code 0.", exit2, "You wrote \"`make` exits with code 0\". hone ran the check after that: it exits with status 2.\n"},
+		{"The tests should pass now.", two, ""},
+		{"The check does not pass yet.", two, ""},
+		{"12 of 14 tests pass.", two, ""},
+		{"The tests of the root package pass. The others cannot read their files.", two, ""},
+		{"Both new tests pass, and test_sum passes.", two, ""},
+		{"I made the tests fail less; exit status 1.", two, ""},
+		{"exit status 01, exit code 10", two, ""},
+		{"The check passes.", nil, ""},
+		{"The check passes.", []check.Finding{{Source: "proof", Text: "The check passes only with the changes to a_test.go."}}, ""},
+		{"The check passes.", []check.Finding{{Source: "pending", Text: "write docs"}}, ""},
+		{"", two, ""},
+	} {
+		if got := FalseClaim(c.said, c.found); got != c.want {
+			t.Errorf("%q: got %s", c.said, got)
+		}
+	}
+}
+
+// A directory in which all judges is named, and so is a kind of tests; a file only by itself.
+func TestPartOfCheck(t *testing.T) {
+	for judging, want := range map[string]string{
+		"":                                      "",
+		"a/a_test.go b/b_test.go":               "*_test.go",
+		"test/a.js test/fixtures/b.js check.sh": "test/, check.sh",
+		"lib/test_one.py lib/test_two.py":       "test_*.py",
+		"Makefile src/app.spec.ts":              "Makefile, *.spec.ts",
+	} {
+		var files workspace.Manifest
+		for _, name := range append(strings.Fields(judging), "main.go", "a/a.go", "b/b.go", "lib/lib.py", "src/app.ts") {
+			files = append(files, workspace.Entry{Path: name})
+		}
+		if want != "" {
+			want = "Part of the check, which must pass without edits of these: " + want + "\n"
+		}
+		if got := partOfCheck(files, func(path string) bool { return slices.Contains(strings.Fields(judging), path) }); got != want {
+			t.Errorf("%s: %q, want %q", judging, got, want)
+		}
 	}
 }

@@ -198,3 +198,9 @@ type Toolset struct {
 func (t Toolset) Lines(dir string) allow.Lines {
 	return allow.Lines{Programs: t.Programs, Always: t.Always, Dir: dir, ReadOnly: t.ReadOnly}
 }
+
+// Do is [hone.Step] for what has no result.
+func Do(ctx context.Context, r *hone.Run, name string, input any, do func(context.Context) error) error {
+	_, err := hone.Step(ctx, r, name, input, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
+}

@@ -1,12 +1,13 @@
 package loop
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"embed"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,7 +19,7 @@ import (
 	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/excerpt"
-	"hone/internal/render"
+	"hone/internal/transient"
 	"hone/workspace/secret"
 )
 
@@ -29,44 +30,6 @@ func OneArg(arg string) []string {
 		return nil
 	}
 	return []string{"--", arg}
-}
-
-// FindingText returns the text of a finding for a prompt, after its place if it has one,
-// as compilers write it. A test that is named after the file of the place is not named again.
-func FindingText(f check.Finding) string {
-	if f.File == "" {
-		return f.Text
-	}
-	return render.Line(f.Place()) + ": " + strings.TrimPrefix(f.Text, f.File+" > ")
-}
-
-// FindingTexts returns the texts of findings for a prompt, with an empty line between them.
-func FindingTexts(findings []check.Finding) string {
-	var texts []string
-	for _, f := range findings {
-		texts = append(texts, strings.TrimRight(FindingText(f), "\r\n"))
-	}
-	return strings.Join(texts, "\n\n")
-}
-
-// BlockingFirst returns findings with the blocking ones before the advisory ones.
-func BlockingFirst(findings []check.Finding) []check.Finding {
-	return append(check.BlockingOf(findings), slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)...)
-}
-
-// Explain adds to a [*hone.ContextError] what takes the room of the prompt, and what the user can do (ruling G10). It
-// returns any other error as it is, also nil.
-func Explain(err error, room func() string, remedy string) error {
-	var c *hone.ContextError
-	if errors.As(err, &c) && c.Room == "" {
-		c.Room, c.Remedy = room(), remedy
-	}
-	return err
-}
-
-// Indented returns a text without the space around it, as a block of code in Markdown.
-func Indented(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
 // Text returns the command's one argument; empty if there is none. "-" stands for
@@ -168,4 +131,115 @@ func NamesDir(line, dir string) bool {
 		}
 	}
 	return false
+}
+
+// AbsDir returns the absolute path of a directory that the user named, without links.
+func AbsDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	info, statErr := os.Stat(dir)
+	if err := cmp.Or(err, statErr); transient.Is(err) {
+		return "", err
+	}
+	if err != nil || statErr != nil || !info.IsDir() {
+		return "", Usage(fmt.Sprintf("%s is not a directory", dir), "name an existing one with -C DIR")
+	}
+	return abs, nil
+}
+
+// AbsPaths is [AbsPath] for several paths; nil if there are none.
+func AbsPaths(from string, paths []string) ([]string, error) {
+	var all []string
+	for _, p := range paths {
+		at, err := AbsPath(from, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, at)
+	}
+	return all, nil
+}
+
+// AbsPath returns the absolute form of a path that the user wrote. It is relative to
+// the user's home directory if it starts with ~, and to the directory from
+// otherwise.
+func AbsPath(from, path string) (string, error) {
+	rest, home := strings.CutPrefix(path, "~")
+	switch {
+	case home && (rest == "" || rest[0] == '/'):
+		at, err := os.UserHomeDir()
+		if err != nil {
+			return "", Usage(path+": "+err.Error(), "write the full path")
+		}
+		return filepath.Join(at, rest), nil
+	case filepath.IsAbs(path):
+		return filepath.Clean(path), nil
+	}
+	return filepath.Join(from, path), nil
+}
+
+// Below returns a path that the user named, relative to Root, with slashes and with
+// links followed; "." is Root itself. A relative path starts at Dir. ok is false if the
+// path is outside of Root. The error says that nothing is there, or that it cannot be
+// reached.
+func (in *Input) Below(name string) (rel string, ok bool, err error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(in.Dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	rel, err = filepath.Rel(in.Root, real)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel), nil
+}
+
+// Files returns the embedded files below a directory, with the paths at which they
+// are written. The prefix "dot-" of a name stands for a dot, because embedding omits
+// dot files.
+func Files(from embed.FS, folder string) (files []File, err error) {
+	err = fs.WalkDir(from, folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := from.ReadFile(name)
+		files = append(files, File{strings.ReplaceAll(strings.TrimPrefix(name, folder+"/"), "dot-", "."), content})
+		return err
+	})
+	return files, err
+}
+
+// CheckEdited returns a usage error if a text that the user must write is still that of an
+// embedded starter file. name is the text's file.
+func CheckEdited(name, text string, from embed.FS, starter string) error {
+	if content, err := from.ReadFile(starter); err == nil && text == string(content) {
+		return Usage(name+" still contains the starter's text", "write what you want into it")
+	}
+	return nil
+}
+
+// MakeDir creates a directory below a root, unless it exists. It returns an error
+// if something else has that name.
+func MakeDir(root, name string) error {
+	if err := artifact.MakeDir(root, name); err != nil {
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
+	}
+	return nil
+}
+
+// CheckFiles returns a usage error if hone could not write or append to a file
+// below dir because of what the repository has in its place, such as a link. The
+// names have slashes.
+func CheckFiles(dir string, names ...string) error {
+	for _, name := range names {
+		if err := artifact.Check(dir, name, true); err != nil {
+			return Usage(fmt.Sprintf("cannot write %s: %v", name, err), "nothing was sent or written")
+		}
+	}
+	return nil
 }
