@@ -355,7 +355,7 @@ func wordsCommandLines(folder, file string) bool {
 		folder == "internal/config": // its table has the help of flags and keys
 		return true
 	case strings.HasPrefix(folder, "loop/"):
-		return slices.Contains([]string{"kind.go", "flags.go", "starters.go", "codescribe.go"}, file)
+		return slices.Contains([]string{"kind.go", "starters.go"}, file)
 	}
 	return false
 }
