@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"text/template"
 
 	"hone"
 	"hone/check"
@@ -295,6 +297,22 @@ func Advised(advice string) string {
 		return ""
 	}
 	return "\nThe user adds this advice:\n\n" + strings.TrimSpace(advice) + "\n"
+}
+
+// Template returns a function that fills one of the templates of a text, by its name; the text's own is "". They are parsed when
+// they are first needed, and have line, indented, advised and the functions of more. A template that fails is a fault of the
+// program, so the function panics.
+func Template(text string, more template.FuncMap) func(name string, data any) string {
+	parsed := sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("").Funcs(template.FuncMap{"line": render.Line, "indented": Indented, "advised": Advised}).Funcs(more).Parse(text))
+	})
+	return func(name string, data any) string {
+		var b strings.Builder
+		if err := parsed().ExecuteTemplate(&b, name, data); err != nil {
+			panic(err)
+		}
+		return b.String()
+	}
 }
 
 // Explain adds to a [*hone.ContextError] what takes the room of the prompt, and what the user can do (ruling G10). It

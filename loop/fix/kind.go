@@ -21,7 +21,11 @@ var (
 	rules string
 	//go:embed prompt-agent.md
 	agentRules string
+	//go:embed request.md
+	request string
 )
+
+var fill = loop.Template(request, nil)
 
 // Kind is what fix declares of itself.
 func Kind() loop.Kind {
@@ -60,17 +64,7 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (err error) {
 }
 
 func prompt(s *loop.Settings) string {
-	goal, howToRun := "This check must pass", "You may run it with `bash`, exactly as it is written here, as often as you need."
-	if config.OnlyNew.In(s.Values) {
-		goal = "This check must find nothing but what was there before and does not count"
-	}
-	switch {
-	case s.Model.Agent != nil:
-		howToRun = "You may run it, exactly as it is written here, as often as you need."
-	case s.Walls.Absent:
-		howToRun = "You cannot run it. It runs when your session ends."
-	}
-	return goal + ":\n\n" + loop.Indented(s.Check) + "\n\n" + howToRun + "\n" + loop.Advised(s.Task)
+	return fill("", map[string]any{"Check": s.Check, "OnlyNew": config.OnlyNew.In(s.Values), "Agent": s.Model.Agent != nil, "Absent": s.Walls.Absent, "Task": s.Task})
 }
 
 func (v *invocation) report(r *hone.Run, last string, found []check.Finding) string {

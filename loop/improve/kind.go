@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 
 	"hone"
@@ -30,20 +29,9 @@ import (
 //go:embed request.md
 var request string
 
+var fill = loop.Template(request, template.FuncMap{"figure": history.Figure, "idea": func(text string) string { return render.Cut(render.Line(text), maxIdea) }})
+
 const maxIdea = 200 // how long an idea is in the list of those that were tried, in columns
-
-var parts = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"indented": loop.Indented, "advised": loop.Advised, "line": render.Line, "figure": history.Figure,
-		"idea": func(text string) string { return render.Cut(render.Line(text), maxIdea) }}).Parse(request))
-})
-
-func fill(part string, data any) string {
-	var b strings.Builder
-	if err := parts().ExecuteTemplate(&b, part, data); err != nil {
-		panic(err) // the templates use nothing that can fail
-	}
-	return b.String()
-}
 
 // report says how good the best is and what was tried before this round, and what the check said.
 func (v *invocation) report(r *hone.Run, _ string, found []check.Finding) string {

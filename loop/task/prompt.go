@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 
 	"hone"
@@ -44,25 +43,15 @@ var (
 //go:embed prompt-agent.md
 var AgentSystem string
 
-// prompts are the templates of what a session gets beside its system text.
-var prompts = sync.OnceValue(func() *template.Template {
-	all := template.New("").Funcs(template.FuncMap{"line": render.Line, "newline": withNewline, "session": session, "items": items, "empty": LoopSummary.empty, "files": LoopSummary.filesText,
-		"list": list, "lines": func(label string, lines []string) string {
-			if len(lines) == 0 {
-				return ""
-			}
-			return label + "\n  " + strings.Join(lines, "\n  ") + "\n"
-		},
-		"since": func(s LoopSummary) string { return lastOf(s.Commands[len(s.Commands)-s.SinceChange:]) }})
-	template.Must(all.New("execution").Parse(executionText))
-	return template.Must(all.New("review").Parse(reviewText))
-})
-
-func compose(name string, data any) (composed, error) {
-	var b strings.Builder
-	err := prompts().ExecuteTemplate(&b, name, data)
-	return composed{b.String()}, err
-}
+// fill fills the template of what a session gets beside its system text.
+var fill = loop.Template(`{{define "execution"}}`+executionText+`{{end}}{{define "review"}}`+reviewText+`{{end}}`, template.FuncMap{
+	"newline": withNewline, "session": session, "items": items, "empty": LoopSummary.empty, "files": LoopSummary.filesText, "list": list, "lines": func(label string, lines []string) string {
+		if len(lines) == 0 {
+			return ""
+		}
+		return label + "\n  " + strings.Join(lines, "\n  ") + "\n"
+	},
+	"since": func(s LoopSummary) string { return lastOf(s.Commands[len(s.Commands)-s.SinceChange:]) }})
 
 // composed is the record of a prompt: the part that is specific to this loop.
 type composed struct {
@@ -92,7 +81,7 @@ func (l *Loop) composeExecution(ctx context.Context, r *hone.Run, t taskFile, pr
 			return composed{}, err
 		}
 		s.Last += loop.FalseClaim(s.Last, s.Prior)
-		return l.standingText(s)
+		return l.standingText(s), nil
 	})
 	if err != nil {
 		return nil, err
@@ -156,7 +145,7 @@ type standing struct {
 	Turns                           int
 }
 
-func (l *Loop) standingText(s standing) (composed, error) {
+func (l *Loop) standingText(s standing) composed {
 	s.Check, s.NoBash, s.Role, s.Turns = l.Check, l.Walls.Absent, l.Executor, l.Executor.Bounds.Resolved().Turns
 	s.Dir, s.Loops = l.Guard.Redact(s.Dir), max(s.Loop, s.Loops)
 	for _, did := range s.Past {
@@ -183,7 +172,7 @@ func (l *Loop) standingText(s standing) (composed, error) {
 		}
 	}
 	s.Reports = loop.ForModel(checked)
-	return compose("execution", s)
+	return composed{fill("execution", s)}
 }
 
 func (s LoopSummary) did() string {
@@ -277,10 +266,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (p loop.Prompt, err 
 	if err != nil {
 		return p, err
 	}
-	text, err := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own, nil)})
-	if err != nil {
-		return p, err
-	}
+	text := l.standingText(standing{Task: t, Loop: 1, Loops: view.Limits.Rounds, Dir: view.Tree.Dir(), Files: loop.FilesText(files, l.Guard, Own, nil)})
 	p = loop.Prompt{System: l.Executor.System, Fits: l.fits(l.Executor, t, len(text.Text)), What: "the task and the instructions"}
 	if l.Check != "" {
 		p.What += "; a run adds what the check reports"
@@ -329,8 +315,8 @@ func (l *Loop) composeReview(ctx context.Context, r *hone.Run, t taskFile, did e
 		if len(omitted) > 0 {
 			b.WriteString("Also changed, and not shown: " + render.Names(omitted) + "\n")
 		}
-		return compose("review", map[string]any{"Dir": l.Guard.Redact(r.Tree.Dir()), "Task": t, "Asked": t.Turns[len(t.Turns)-1].Text, "Check": l.Check, "Output": reviewOutput,
-			"Facts": did.Facts, "Missing": did.Facts.missingAnswer(), "Text": did.Text, "Pending": did.Pending, "Diff": b.String(), "Session": session(l.reviewTurns(), l.Reviewer)})
+		return composed{fill("review", map[string]any{"Dir": l.Guard.Redact(r.Tree.Dir()), "Task": t, "Asked": t.Turns[len(t.Turns)-1].Text, "Check": l.Check, "Output": reviewOutput,
+			"Facts": did.Facts, "Missing": did.Facts.missingAnswer(), "Text": did.Text, "Pending": did.Pending, "Diff": b.String(), "Session": session(l.reviewTurns(), l.Reviewer)})}, nil
 	})
 	if err != nil {
 		return nil, err
