@@ -1,7 +1,6 @@
 package implement
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -25,15 +24,6 @@ import (
 // maxPicks is how often the model can choose files in a run (ruling C14).
 const maxPicks = 8
 
-const (
-	listLead    = "The code base has these files, each with its size in bytes:"
-	pickClosing = "\nWhich of these files does the request need?\n"
-	moreLead    = `If you need the contents of more files than the following, answer with nothing but a JSON object such as {"files": ["src/main.rs", "docs/"]}: you
-get them, and answer again. An existing file can only be changed after you got its contents.`
-	chosenLead = "These files contain:"
-	lastLead   = "No more files can be asked for."
-)
-
 //go:embed choose.md
 var pickSystem string
 
@@ -56,11 +46,10 @@ func (l *Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
 	return false
 }
 
-func list(read render.Reader, files workspace.Manifest) []byte {
+func list(read render.Reader, files workspace.Manifest) string {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b workspace.Entry) int { return strings.Compare(path.Dir(a.Path), path.Dir(b.Path)) })
-	var b bytes.Buffer
-	b.WriteString(listLead + "\n\n")
+	var b strings.Builder
 	dir := ""
 	for _, e := range files {
 		if d := path.Dir(e.Path); d != dir {
@@ -73,7 +62,7 @@ func list(read render.Reader, files workspace.Manifest) []byte {
 		}
 		b.WriteByte('\n')
 	}
-	return b.Bytes()
+	return fill("list", b.String())
 }
 
 // names are paths, directories or patterns; unknown are those that match none.
@@ -123,7 +112,7 @@ func (l *Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Re
 		role, sent, name := l.Coder, p, "query"
 		if p.Choose {
 			role, name = l.picker(), "select"
-			sent.before, sent.Added = p.parts(), pickClosing
+			sent.before, sent.Added = p.parts(), fill("pick", nil)
 		}
 		query := withNewline(role.System) + "\n" + sent.text() // all that is sent, in order (ruling C9)
 		if err := l.log(ctx, r, name+".txt", query); err != nil {
@@ -192,23 +181,9 @@ func (l *Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) 
 			return has
 		})
 		text, digests := rollup(l.reader(r.Tree), picked)
-		var b bytes.Buffer
-		for _, note := range []struct {
-			lead  string
-			names []string
-		}{{"You have the current contents of", again}, {"There are no files named", unknown}} {
-			if len(note.names) > 0 {
-				fmt.Fprintf(&b, "\n%s %s.\n", note.lead, strings.Join(note.names, ", "))
-			}
-		}
-		switch {
-		case p.asked+1 >= maxPicks:
-			b.WriteString("\n" + lastLead + "\n")
-		case p.Choose:
-			b.WriteString("\n" + moreLead + "\n")
-		}
-		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
-		next.Added, next.Seen = l.clean(b.Bytes()), digests
+		next.Seen = digests
+		next.Added = l.clean(fill("shown", map[string]any{"Again": strings.Join(again, ", "), "Unknown": strings.Join(unknown, ", "),
+			"Last": p.asked+1 >= maxPicks, "More": p.Choose, "Contents": string(text)}))
 		return next, nil
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package implement
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"text/template"
 
 	"hone"
 	"hone/block"
@@ -22,14 +24,13 @@ import (
 	"hone/workspace"
 )
 
-// The fixed sentences of the history (from the seed, and ruling C1).
-const (
-	firstLead = "The above query was provided, and you provided the following data in your response"
-	laterLead = "You then provided the following data in your subsequent response"
-	buildLead = "When the file replacements were made, the build provided the following output:"
-	// changedLead is hone's own.
-	changedLead = "The build or the user changed these files after you saw or wrote them. They now contain:"
-)
+// request has the templates of what the prompts say around query, code base, replies and outputs: the fixed sentences of the
+// history are the seed's (and ruling C1).
+//
+//go:embed request.md
+var request string
+
+var fill = loop.Template(request, template.FuncMap{"newline": withNewline})
 
 // prompt is what a round adds to the prompt of the round before. The additions of all
 // rounds, in order, are the complete prompt.
@@ -149,25 +150,26 @@ func (l *Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt
 		p.Choose = l.files() == nil && l.isLarge(read, files)
 		p.Listed = p.Choose || l.files() != nil
 		if text = nil; p.Choose {
-			text = list(read, files)
+			text = []byte(list(read, files))
 			break
 		}
 		if l.files() != nil {
-			text = append(list(read, files), "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
+			named := list(read, files)
 			files, _ = pick(files, l.files())
+			text, p.Seen = rollup(read, files)
+			text = []byte(named + fill("shown", map[string]any{"More": true, "Contents": string(text)}))
+			break
 		}
-		var contents []byte
-		contents, p.Seen = rollup(read, files)
-		text = append(text, contents...)
+		text, p.Seen = rollup(read, files)
 	default:
 		err = fmt.Errorf("read the code base: %w", err)
 	}
-	p.Added = strings.TrimRight(l.Task, "\r\n") + "\n\n" + withNewline(l.clean(text))
+	p.Added = strings.TrimRight(l.Task, "\r\n") + "\n\n" + withNewline(l.clean(string(text)))
 	return p, err
 }
 
-func (l *Loop) clean(text []byte) string {
-	return strings.ToValidUTF8(l.Guard.Redact(string(text)), "\uFFFD")
+func (l *Loop) clean(text string) string {
+	return strings.ToValidUTF8(l.Guard.Redact(text), "\uFFFD")
 }
 
 // Preview returns the prompt of the first round.
@@ -181,7 +183,7 @@ func (l *Loop) Preview(ctx context.Context, view loop.View) (loop.Prompt, error)
 	p, err := l.newPrompt(view.Tree, files)
 	v := loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen), Warnings: p.Warnings}
 	if p.Choose {
-		v.System, v.Text, v.What = pickSystem, p.Added+pickClosing, "the names of "+render.Count(len(files), "file")+", from which the model chooses"
+		v.System, v.Text, v.What = pickSystem, p.Added+fill("pick", nil), "the names of "+render.Count(len(files), "file")+", from which the model chooses"
 	}
 	v.Fits = explain(l.Coder.Fits(int64(len(v.System)+len(v.Text))), p)
 	return v, err
@@ -205,18 +207,11 @@ type exchange struct {
 
 // It is the fixed sentence, the reply, an unusable one as it was, and what came of it (ruling C1).
 func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
-	lead := laterLead
-	if round == 1 {
-		lead = firstLead
-	}
 	unused := slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
-	head, result := "\n"+lead+"\n\n"+withNewline(said.Text)+"\n", ""
-	if !unused && len(said.Created) > 0 {
-		head += "It created these files: " + strings.Join(said.Created, ", ") + "\n\n"
+	if unused {
+		said.Created = nil
 	}
-	if !unused {
-		head += buildLead + "\n\n"
-	}
+	head, result := fill("later", map[string]any{"First": round == 1, "Reply": said.Text, "Created": strings.Join(said.Created, ", "), "Used": !unused}), ""
 	for _, f := range prior {
 		// Problems of an unusable reply replace the findings of an earlier build, which the engine keeps until the next build and
 		// which the history already contains.

@@ -133,7 +133,7 @@ func showChanged(read render.Reader, changed workspace.Manifest) (text string, s
 	if len(contents)+omitted.Len() == 0 {
 		return "", seen
 	}
-	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), digests
+	return fill("changed", string(contents)+omitted.String()), digests
 }
 
 // A file that differs counts as changed by the user. If no header is known, every tracked file that is not newer than the
