@@ -62,7 +62,7 @@ func TestResponse(t *testing.T) {
 		`[{"choices":[1]}]`:       `[{"choices":[1]}]`,
 		`[{"candidates":[{"content":{"role":"model","parts":[{"text":"a<"}]}}],"usageMetadata":{"n":1}},
 		  {"candidates":[{"content":{"role":"model","parts":[{"text":"b"},{"text":"c","thought":true}]}}]},
-		  {"candidates":[{"content":{"parts":[{"text":"d","thought":true},{"text":"e"}]},"finishReason":"STOP"}],"usageMetadata":{"n":12345678901234567890}},{"responseId":"r"}]`: `{"candidates":[{"content":{"parts":[{"text":"a<b"},{"text":"cd","thought":true},{"text":"e"}],"role":"model"},"finishReason":"STOP"}],` +
+		  {"candidates":[{"content":{"parts":[{"text":"d","thought":true},{"text":"e"}]},"finishReason":"STOP"}],"usageMetadata":{"n":12345678901234567890}},{"responseId":"r"}]`: `{"candidates":[{"content":{"parts":[{"text":"a<"},{"text":"b"},{"text":"c","thought":true},{"text":"d","thought":true},{"text":"e"}],"role":"model"},"finishReason":"STOP"}],` +
 			`"responseId":"r","usageMetadata":{"n":12345678901234567890}}`,
 	} {
 		if got := string(response(json.RawMessage(raw))); got != want {

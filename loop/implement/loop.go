@@ -21,7 +21,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -346,8 +345,8 @@ func appendOnce(dir, name, text string, before int64) error {
 }
 
 // response returns the raw response of a provider as one JSON object, which is what
-// code-commit logs. It joins the chunks of a stream of Gemini to the response that a
-// request without a stream gets, and returns everything else unchanged.
+// code-commit logs. It joins the chunks of a stream of Gemini, with the parts of all, to a
+// response as without a stream, and returns everything else unchanged.
 func response(raw json.RawMessage) json.RawMessage {
 	var chunks []map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -369,9 +368,7 @@ func response(raw json.RawMessage) json.RawMessage {
 		more, _ := candidate["content"].(map[string]any)
 		maps.Copy(content, more)
 		list, _ := more["parts"].([]any)
-		for _, p := range list {
-			parts = appendPart(parts, p)
-		}
+		parts = append(parts, list...)
 	}
 	if !found {
 		return raw
@@ -384,22 +381,4 @@ func response(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return bytes.TrimSpace(b.Bytes())
-}
-
-// Texts that differ in nothing else are joined.
-func appendPart(parts []any, part any) []any {
-	next, _ := part.(map[string]any)
-	text, isText := next["text"].(string)
-	if n := len(parts); n > 0 && isText {
-		last, _ := parts[n-1].(map[string]any)
-		start, isText := last["text"].(string)
-		same := maps.Clone(next)
-		same["text"] = start
-		if isText && reflect.DeepEqual(last, same) {
-			same["text"] = start + text
-			parts[n-1] = same
-			return parts
-		}
-	}
-	return append(parts, part)
 }
