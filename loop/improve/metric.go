@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
 	"golang.org/x/perf/benchfmt"
 
 	"hone/internal/render"
@@ -90,42 +91,37 @@ func (v values) addBenchmarks(out []byte) {
 // addJSON adds the numbers of the first object in an output, if its form is known. A name
 // begins with that of the command or the test if there are several.
 func (v values) addJSON(out []byte) {
-	start := bytes.IndexByte(out, '{')
-	if start < 0 {
+	var object json.RawMessage
+	if json.NewDecoder(bytes.NewReader(out[max(0, bytes.IndexByte(out, '{')):])).Decode(&object) != nil {
 		return
 	}
-	var doc map[string]json.RawMessage
-	if json.NewDecoder(bytes.NewReader(out[start:])).Decode(&doc) != nil {
-		return
-	}
-	each := func(list []map[string]any, stats func(map[string]any) map[string]any, name string) {
+	doc := gjson.ParseBytes(object)
+	each := func(list []gjson.Result, stats, name string) {
 		for _, one := range list {
 			prefix := ""
 			if len(list) > 1 {
-				prefix = fmt.Sprint(one[name]) + "/"
+				prefix = one.Get(name).String() + "/"
 			}
-			for key, number := range stats(one) {
-				if f, ok := number.(float64); ok {
-					v.add(prefix+key, f)
+			one.Get(stats).ForEach(func(key, number gjson.Result) bool {
+				if number.Type == gjson.Number {
+					v.add(prefix+key.String(), number.Num)
 				}
-			}
+				return true
+			})
 		}
 	}
-	var list []map[string]any
-	switch {
-	case json.Unmarshal(doc["results"], &list) == nil: // hyperfine
-		each(list, func(one map[string]any) map[string]any { return one }, "command")
-	case json.Unmarshal(doc["benchmarks"], &list) == nil: // pytest-benchmark
-		each(list, func(one map[string]any) map[string]any { stats, _ := one["stats"].(map[string]any); return stats }, "name")
-	default: // criterion's estimates.json
-		for key, raw := range doc {
-			var e struct {
-				Point *float64 `json:"point_estimate"`
+	switch hyperfine, pytest := doc.Get("results"), doc.Get("benchmarks"); {
+	case hyperfine.IsArray():
+		each(hyperfine.Array(), "@this", "command")
+	case pytest.IsArray():
+		each(pytest.Array(), "stats", "name")
+	case doc.IsObject(): // criterion's estimates.json
+		doc.ForEach(func(key, estimate gjson.Result) bool {
+			if point := estimate.Get("point_estimate"); point.Type == gjson.Number {
+				v.add(key.String(), point.Num)
 			}
-			if json.Unmarshal(raw, &e) == nil && e.Point != nil {
-				v.add(key, *e.Point)
-			}
-		}
+			return true
+		})
 	}
 }
 
