@@ -281,8 +281,10 @@ func makeHome(dir string) error {
 
 func (a *Artifacts) write() error {
 	tree := a.run.Tree.Dir()
-	if err := makeHome(tree); err != nil {
-		return err
+	if len(a.files) > 0 {
+		if err := makeHome(tree); err != nil {
+			return err
+		}
 	}
 	for name, t := range a.files {
 		if err := artifact.Write(tree, artifactsFolder+"/"+name, strings.NewReader(t.lines())); err != nil {
@@ -451,8 +453,10 @@ func inTOML(v any) string {
 		if _, err := v.Int64(); err == nil {
 			return v.String()
 		}
-		n, _ := v.Float64()
-		return fmt.Sprint(n)
+		if n, err := v.Float64(); err == nil {
+			return fmt.Sprint(n)
+		}
+		return quote(v.String())
 	case []any:
 		for _, one := range v {
 			parts = append(parts, inTOML(one))
@@ -472,7 +476,7 @@ func inTOML(v any) string {
 	return fmt.Sprint(v)
 }
 
-// quote returns a string as CodeScribe writes it: between ”' if it has several lines, or on one line if it cannot be written
+// quote returns a string as CodeScribe writes it: between three apostrophes if it has several lines, or on one line if it cannot be written
 // that way.
 func quote(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")

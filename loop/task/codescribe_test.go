@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
 	"hone"
@@ -80,6 +81,21 @@ func TestStringsComeBack(t *testing.T) {
 	}
 	if got := back(t, "a\xff\xfeb\n\xc3"); got != "a\uFFFDb\n\uFFFD" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestArguments: the arguments of a call are a table, whatever is in them.
+func TestArguments(t *testing.T) {
+	args := `{"a b": "x\ny", "n": 3, "f": 1.5, "big": 123456789012345678901, "far": 1e999, "none": null, "list": [{"k": true}, "'''"], "": {}, "long": "` + strings.Repeat("ä", 501) + `"}`
+	var doc struct{ Args map[string]any }
+	text := table{"args", object(args), "other", object("no JSON")}.lines()
+	if err := toml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	want := map[string]any{"a b": "x\ny", "n": int64(3), "f": 1.5, "big": 1.2345678901234568e20, "far": "1e999", "none": "", "list": []any{map[string]any{"k": true}, "'''"}, "": map[string]any{},
+		"long": strings.Repeat("ä", 500) + "... [truncated, 501 chars total]"}
+	if diff := cmp.Diff(want, doc.Args); diff != "" {
+		t.Error(diff)
 	}
 }
 
