@@ -46,6 +46,11 @@ type Member struct {
 	Raise func(Outcome) []string
 	// Event is called for each event of the run; nil does nothing.
 	Event func(history.Event)
+	// Lend records a loan before it is given, and Repay what the run has done with it. If Repay
+	// fails, the loan stays: what is unknown counts in full. One of all members' is called at a
+	// time; nil does nothing.
+	Lend  func(loan Amount) error
+	Repay func(Outcome) error
 }
 
 // Group is a group of members. Its methods may be called at the same time for different members.
@@ -53,10 +58,6 @@ type Group struct {
 	Bank   Bank         // not to be used while members work
 	Width  int          // how many members work side by side
 	Keeper *wall.Keeper // ends the processes if this one is killed
-	// Lend records a loan before it is given, and Repay what became of it. If Repay fails, the
-	// loan stays: what is unknown counts in full. One of them is called at a time; nil does nothing.
-	Lend  func(m *Member, loan Amount) error
-	Repay func(m *Member, before, after Outcome) error
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when a loan is repaid
@@ -103,8 +104,8 @@ func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) 
 		c.Open = g.Width - len(g.Bank.Loans)
 		loan, ok := g.Bank.Borrow(m.Name, c)
 		var err error
-		if ok && g.Lend != nil {
-			if err = g.Lend(m, loan); err != nil {
+		if ok && m.Lend != nil {
+			if err = m.Lend(loan); err != nil {
 				delete(g.Bank.Loans, m.Name)
 			}
 		}
@@ -161,9 +162,8 @@ func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount
 	after.Died = died
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.Repay != nil {
-		err = errors.Join(err, g.Repay(m, o, after))
-		if err != nil {
+	if m.Repay != nil {
+		if err = errors.Join(err, m.Repay(after)); err != nil {
 			return after, err
 		}
 	}
