@@ -229,7 +229,7 @@ func Read(ctx context.Context, dir string) (o Outcome, err error) {
 		return o, err
 	}
 	defer home.Close()
-	if o, err = First(home); err == nil && o.Past != nil && runs.CheckBinding(dir) == nil && runs.Foreign(home)(o.Run, o.Events) != 0 {
+	if o, err = first(home); err == nil && o.Past != nil && runs.CheckBinding(dir) == nil && runs.Foreign(home)(o.Run, o.Events) != 0 {
 		err = fmt.Errorf("the journal of the run in %s was not written by hone", dir)
 	}
 	return o, err
@@ -244,9 +244,18 @@ func OpenHome(dir string) (*journal.Home, error) {
 	return home, err
 }
 
-// First reads the first run of a home; the Outcome is zero if there is none. A journal without events is
-// none: its process died, or found that another one works here.
-func First(home *journal.Home) (o Outcome, err error) {
+// Recorded is [Read] for who knows the run: it waits for no process, and asks not who wrote the journal.
+func Recorded(dir string) (o Outcome, err error) {
+	home, err := OpenHome(dir)
+	if home == nil {
+		return o, err
+	}
+	defer home.Close()
+	return first(home)
+}
+
+// A journal without events is none: its process died, or found that another one works here.
+func first(home *journal.Home) (o Outcome, err error) {
 	all, err := home.Runs()
 	for _, run := range all {
 		events, err := home.Read(run)

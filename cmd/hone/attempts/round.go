@@ -311,12 +311,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 		if err != nil {
 			continue
 		}
-		var o group.Outcome
-		copied, err := group.OpenHome(p.dir(n))
-		if copied != nil {
-			o, err = group.First(copied)
-			copied.Close()
-		}
+		o, err := group.Recorded(p.dir(n))
 		if err == nil {
 			spent = spent.Repaid(open, history.Repayment(loan, difference(ledger(o), past.Charged(open.Role))))
 		}

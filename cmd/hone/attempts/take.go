@@ -125,7 +125,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	}
 	defer copied.Close()
 	home := v.run.Journal.Home()
-	o, err := group.First(copied)
+	o, err := group.Recorded(v.Dir)
 	if err != nil {
 		return p, err
 	}
