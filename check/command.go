@@ -1,15 +1,18 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"hone/internal/excerpt"
 	"hone/internal/transient"
@@ -230,4 +233,109 @@ func All(fs ...Func) Func {
 		}
 		return all, nil
 	}
+}
+
+// live forwards a stream without its secrets. It forwards complete lines,
+// because a secret may arrive in two pieces; a very long line is forwarded in
+// parts.
+type live struct {
+	to      io.Writer
+	redact  func(string) string
+	pending []byte
+}
+
+// A nil to discards what is written.
+func newLive(to io.Writer, redact func(string) string) *live { return &live{to: to, redact: redact} }
+
+func (l *live) Write(p []byte) (int, error) {
+	const most = 64 << 10 // twice as much as the longest secret
+	if l.to == nil {
+		return len(p), nil
+	}
+	l.pending = append(l.pending, p...)
+	end := bytes.LastIndexByte(l.pending, '\n') + 1
+	if end == 0 && len(l.pending) > most {
+		end = l.cut(len(l.pending) / 2)
+	}
+	l.emit(end)
+	return len(p), nil
+}
+
+// cut returns a position close to n at which no secret is.
+func (l *live) cut(n int) int {
+	const around = 1 << 10
+	clean := func(b []byte) string { return applyRedact(l.redact, excerpt.Output(b)) }
+	for at := n; at > n-around; at-- {
+		before, after := l.pending[at-around:at], l.pending[at:at+around]
+		if utf8.RuneStart(after[0]) && clean(l.pending[at-around:at+around]) == clean(before)+clean(after) {
+			return at
+		}
+	}
+	return n
+}
+
+// The last line may have no newline.
+func (l *live) close() { l.emit(len(l.pending)) }
+
+// Errors of the viewer do not affect the check.
+func (l *live) emit(n int) {
+	if n == 0 {
+		return
+	}
+	_, _ = io.WriteString(l.to, applyRedact(l.redact, excerpt.Output(l.pending[:n])))
+	l.pending = append(l.pending[:0], l.pending[n:]...)
+}
+
+// spoolMemory is how many bytes a spool keeps in memory before it uses a file.
+const spoolMemory = 1 << 20
+
+// spool stores a stream, in memory while it is small, then in a temporary file.
+// reader reports an error of storing.
+type spool struct {
+	max    int64 // bytes that are stored; 0 means no limit
+	size   int64 // bytes that were written, stored or not
+	memory bytes.Buffer
+	file   *os.File // nil while all is in memory
+	named  bool     // the system removes no open file
+	err    error
+}
+
+func (s *spool) Write(p []byte) (int, error) {
+	n := len(p)
+	if s.size += int64(n); s.max > 0 && s.size > s.max {
+		p = p[:max(0, int64(n)-(s.size-s.max))]
+	}
+	if s.file == nil && s.memory.Len()+len(p) <= spoolMemory {
+		s.memory.Write(p)
+		return n, nil
+	}
+	if s.err == nil && s.file == nil {
+		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err == nil {
+			s.named = os.Remove(s.file.Name()) != nil // a file without a name does not outlive the process
+			_, s.err = s.memory.WriteTo(s.file)
+		}
+	}
+	if s.err == nil {
+		_, s.err = s.file.Write(p)
+	}
+	return n, nil
+}
+
+func (s *spool) reader() (io.Reader, error) {
+	if s.err != nil || s.file == nil {
+		return bytes.NewReader(s.memory.Bytes()), s.err
+	}
+	_, err := s.file.Seek(0, io.SeekStart)
+	return s.file, err
+}
+
+func (s *spool) remove() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	if s.named {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
 }
