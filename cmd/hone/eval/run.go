@@ -243,7 +243,17 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 			err = fmt.Errorf("%s; its copy is in %s", o.End().Why, dir)
 		}
 	}
-	if r = e.newResult(t, o); err == nil {
+	end, used := o.End(), o.Used()
+	r = Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
+		Tokens: used.Tokens, Cost: new(0.0), Seconds: used.Time.Round(time.Millisecond).Seconds(), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
+	if o.Past != nil {
+		now := o.Past.Facts()
+		r.Rounds, r.Cost = now.State.Round, now.Ledger.Price()
+		if s := now.State.Score; s != nil {
+			r.Gain = new(s.Gain(s.First, s.Best))
+		}
+	}
+	if err == nil {
 		r.Malformed, r.Refused, err = faultsOf(o, dir)
 	}
 	if err != nil || !r.Passed || t.Judge == "" {
@@ -266,21 +276,6 @@ func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
 		return false
 	}
 	return e.group.Short(m, o) == group.Parts{}
-}
-
-// The judge's result is missing.
-func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
-	end, used := o.End(), o.Used()
-	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
-		Tokens: used.Tokens, Cost: new(0.0), Seconds: used.Time.Round(time.Millisecond).Seconds(), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
-	if o.Past != nil {
-		now := o.Past.Facts()
-		r.Rounds, r.Cost = now.State.Round, now.Ledger.Price()
-		if s := now.State.Score; s != nil {
-			r.Gain = new(s.Gain(s.First, s.Best))
-		}
-	}
-	return r
 }
 
 // maxTest is how long a judge, or a check before the first try, may take.
