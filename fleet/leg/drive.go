@@ -157,9 +157,8 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	past := recorded.Past
-	now := past.Facts()
-	o.Spent, o.Rounds = spent(past), now.State.Round
+	now := recorded.Past.Facts()
+	o.Spent, o.Rounds = recorded.Used(), now.State.Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}

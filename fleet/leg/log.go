@@ -255,17 +255,11 @@ func (g *leg) ship(ctx context.Context, run string) error {
 		return nil
 	}
 	e := g.at
-	e.Run, e.Events, e.Spent = run, b.Header.Events, spent(history.Read(b.Events))
+	e.Run, e.Events, e.Spent = run, b.Header.Events, group.Outcome{Past: history.Read(b.Events)}.Used()
 	if _, err := part.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	return g.put(ctx, e, part)
-}
-
-// Calls under way count in full.
-func spent(past *history.Past) group.Amount {
-	l := past.Facts().Ledger
-	return group.Amount{Tokens: l.Tokens, Cost: group.Dollars(l.Cost)}
 }
 
 // The worker's patience limits the retries.
