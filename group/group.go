@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ import (
 	"hone/internal/child"
 	"hone/journal"
 	"hone/sandbox/wall"
+	"hone/workspace"
+	"hone/workspace/clone"
 )
 
 // Member is one run of a group.
@@ -46,6 +49,11 @@ type Member struct {
 	Raise func(Outcome) []string
 	// Event is called for each event of the run; nil does nothing.
 	Event func(history.Event)
+	// Lend records a loan before it is given, and Repay what the run has done with it. If Repay
+	// fails, the loan stays: what is unknown counts in full. One of all members' is called at a
+	// time; nil does nothing.
+	Lend  func(loan Amount) error
+	Repay func(Outcome) error
 }
 
 // Group is a group of members. Its methods may be called at the same time for different members.
@@ -53,10 +61,6 @@ type Group struct {
 	Bank   Bank         // not to be used while members work
 	Width  int          // how many members work side by side
 	Keeper *wall.Keeper // ends the processes if this one is killed
-	// Lend records a loan before it is given, and Repay what became of it. If Repay fails, the
-	// loan stays: what is unknown counts in full. One of them is called at a time; nil does nothing.
-	Lend  func(m *Member, loan Amount) error
-	Repay func(m *Member, before, after Outcome) error
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when a loan is repaid
@@ -103,8 +107,8 @@ func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (Amount, error) 
 		c.Open = g.Width - len(g.Bank.Loans)
 		loan, ok := g.Bank.Borrow(m.Name, c)
 		var err error
-		if ok && g.Lend != nil {
-			if err = g.Lend(m, loan); err != nil {
+		if ok && m.Lend != nil {
+			if err = m.Lend(loan); err != nil {
 				delete(g.Bank.Loans, m.Name)
 			}
 		}
@@ -161,9 +165,8 @@ func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount
 	after.Died = died
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.Repay != nil {
-		err = errors.Join(err, g.Repay(m, o, after))
-		if err != nil {
+	if m.Repay != nil {
+		if err = errors.Join(err, m.Repay(after)); err != nil {
 			return after, err
 		}
 	}
@@ -226,7 +229,7 @@ func Read(ctx context.Context, dir string) (o Outcome, err error) {
 		return o, err
 	}
 	defer home.Close()
-	if o, err = First(home); err == nil && o.Past != nil && runs.CheckBinding(dir) == nil && runs.Foreign(home)(o.Run, o.Events) != 0 {
+	if o, err = first(home); err == nil && o.Past != nil && runs.CheckBinding(dir) == nil && runs.Foreign(home)(o.Run, o.Events) != 0 {
 		err = fmt.Errorf("the journal of the run in %s was not written by hone", dir)
 	}
 	return o, err
@@ -241,9 +244,18 @@ func OpenHome(dir string) (*journal.Home, error) {
 	return home, err
 }
 
-// First reads the first run of a home; the Outcome is zero if there is none. A journal without events is
-// none: its process died, or found that another one works here.
-func First(home *journal.Home) (o Outcome, err error) {
+// Recorded is [Read] for who knows the run: it waits for no process, and asks not who wrote the journal.
+func Recorded(dir string) (o Outcome, err error) {
+	home, err := OpenHome(dir)
+	if home == nil {
+		return o, err
+	}
+	defer home.Close()
+	return first(home)
+}
+
+// A journal without events is none: its process died, or found that another one works here.
+func first(home *journal.Home) (o Outcome, err error) {
 	all, err := home.Runs()
 	for _, run := range all {
 		events, err := home.Read(run)
@@ -255,4 +267,51 @@ func First(home *journal.Home) (o Outcome, err error) {
 		}
 	}
 	return o, err
+}
+
+// Cache returns the directory in the user's cache for the copies of groups of a kind. It need not
+// exist.
+func Cache(kind string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		cache, err = filepath.Abs(cache)
+	}
+	if err != nil {
+		return "", fmt.Errorf("there is no cache directory for copies: %w; set XDG_CACHE_HOME to a writable directory", err)
+	}
+	return filepath.Join(cache, "hone", kind), nil
+}
+
+// Copy copies a directory into a new one, except hone's own home at its top and outputs, which are paths
+// below from. It returns what cannot be copied; see [clone.Tree].
+func Copy(ctx context.Context, from, to string, outputs ...string) (skipped []string, err error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return nil, fmt.Errorf("copy %s: %w", from, err)
+	}
+	tree, err := workspace.Open(from, workspace.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	runs.ShutOutputs(tree, outputs)
+	return clone.Tree(ctx, tree, to)
+}
+
+// Remove removes a directory with copies below dir/*/, and what was recorded of their runs outside
+// of them.
+func Remove(dir string) error {
+	groups, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, copies := range groups {
+		_ = RemoveCopy(copies)
+	}
+	return clone.Remove(dir)
+}
+
+// RemoveCopy removes a directory with a copy in it, and what was recorded of its run elsewhere.
+func RemoveCopy(dir string) error {
+	homes, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, home := range homes {
+		runs.RemoveHome(home)
+	}
+	return clone.Remove(dir)
 }

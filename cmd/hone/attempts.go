@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"hone"
 	"hone/cmd/hone/attempts"
@@ -20,7 +18,6 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
-	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
@@ -28,15 +25,18 @@ import (
 
 // Like a run of the loop, it resolves all settings before it writes anything, so that what is wrong is reported once.
 func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
-	args, err := a.withoutStdin(args)
-	if err != nil {
-		return err
-	}
 	in, err := a.input(k, l, f, c.Flags().Changed, args)
 	if err != nil {
 		return err
 	}
 	defer in.Tree.Close()
+	if slices.Equal(in.Args, []string{"-"}) { // attempts share no input
+		text, err := in.Text()
+		if err != nil {
+			return err
+		}
+		in.Args = []string{text}
+	}
 	ctx := c.Context()
 	for _, s := range []config.Setting[string]{config.Findings, config.QueryFile} {
 		if s.In(f.Values) == "-" {
@@ -50,7 +50,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 		}
 	}
 	v := attempts.New(kinds.All())
-	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, config.Attempts.In(f.Values), f.models, typedFlags(c.Flags()), args
+	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, config.Attempts.In(f.Values), f.models, typedFlags(c.Flags()), in.Args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
 		return err
@@ -149,24 +149,6 @@ func trustedBy(typed string, n harness.Needs) string {
 		}
 	}
 	return strings.Join(all, ",")
-}
-
-// Attempts share no input.
-func (a *app) withoutStdin(args []string) ([]string, error) {
-	i := slices.Index(args, "-")
-	if i < 0 || term.IsTerminal(int(a.in.Fd())) {
-		return args, nil // the loop refuses a terminal
-	}
-	text, err := artifact.InputFrom(a.in, "standard input")
-	if err != nil {
-		return nil, failure.UsageOf(err, "give the text as an argument")
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, failure.Usage("- reads the text from standard input, which is empty", "give the text as an argument")
-	}
-	args = slices.Clone(args)
-	args[i] = string(text)
-	return args, nil
 }
 
 // notForAttempts are flags that are about the run of the attempts, or that each attempt

@@ -104,7 +104,7 @@ func (f *follower) event(e history.Event) {
 func (g *leg) args() ([]string, error) {
 	flags := []string{"--ack", "-C", g.repo}
 	if g.at.Run != "" {
-		o, err := g.recorded()
+		o, err := group.Recorded(g.repo)
 		if err != nil {
 			return nil, err
 		}
@@ -136,15 +136,6 @@ func (g *leg) honeEnv() []string {
 	return env
 }
 
-func (g *leg) recorded() (o group.Outcome, err error) {
-	home, err := group.OpenHome(g.repo)
-	if home == nil {
-		return o, err
-	}
-	defer home.Close()
-	return group.First(home)
-}
-
 // The journal tells it.
 func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	run := cmp.Or(r.Run, g.at.Run)
@@ -162,13 +153,12 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if run == "" {
 		return o, nil
 	}
-	recorded, err := g.recorded()
+	recorded, err := group.Recorded(g.repo)
 	if err != nil {
 		return o, err
 	}
-	past := recorded.Past
-	now := past.Facts()
-	o.Spent, o.Rounds = spent(past), now.State.Round
+	now := recorded.Past.Facts()
+	o.Spent, o.Rounds = recorded.Used(), now.State.Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}

@@ -123,20 +123,26 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 		a := &attempt{n: n}
 		a.Member = group.Member{Name: fmt.Sprintf(rolePattern, n), Dir: g.place.dir(n), Cwd: g.Cwd, Env: g.env(n), Own: group.Amount{Time: limits.Time},
 			New:   func(context.Context) ([]string, error) { return g.line(n, g.session.Dir, a.Dir), nil },
-			Raise: func(o group.Outcome) []string { return g.raised(n, o) }, Event: func(e history.Event) { g.follow(a, e) }}
+			Raise: func(o group.Outcome) []string { return g.raised(n, o) }, Event: func(e history.Event) { g.follow(a, e) },
+			Lend: func(loan group.Amount) error { return g.lend(a, loan) }, Repay: func(o group.Outcome) error { return g.repay(a, o) }}
 		if _, err := os.Stat(a.Dir); err != nil {
 			return w, &hone.Stop{Kind: hone.KindFailed, Why: "a copy of the attempts was removed: " + err.Error(), Next: hone.Next{Verb: hone.NewRun}}
 		}
 		if a.out, err = group.Read(ctx, a.Dir); err != nil {
 			return w, err
 		}
-		if err := g.repayEarlier(a); err != nil {
-			return w, err
+		for seq, open := range g.run.Past().Reserved() { // a loan of an earlier process
+			if a.loan = seq; open.Role == a.Name {
+				if err := g.repay(a, a.out); err != nil {
+					return w, err
+				}
+				break
+			}
 		}
 		g.all = append(g.all, a)
 	}
 	spent := g.run.Past().Facts().Ledger
-	g.group = group.Group{Width: g.Count, Keeper: g.session.Keeper, Lend: g.lend, Repay: g.repay,
+	g.group = group.Group{Width: g.Count, Keeper: g.session.Keeper,
 		Bank: group.Bank{Cap: group.Amount{Tokens: limits.Tokens, Cost: group.Dollars(limits.Cost)}, Spent: group.Amount{Tokens: spent.Tokens, Cost: group.Dollars(spent.Cost)}}}
 	first, err := g.race(ctx)
 	switch {
@@ -163,21 +169,6 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 	return w, err
 }
 
-// An earlier process gave the loan. What the attempt's journal says is repaid.
-func (g *contest) repayEarlier(a *attempt) error {
-	past := g.run.Past()
-	for seq, open := range past.Reserved() {
-		if open.Role != a.Name {
-			continue
-		}
-		if err := g.run.Account().Repay(seq, difference(ledger(a.out), past.Charged(open.Role))); err != nil || a.out.End().Kind == "" {
-			return err
-		}
-		return g.run.Attempted(g.state(a))
-	}
-	return nil
-}
-
 // It stops the others when one is done, unless a number judges them: then first is the best. It returns when all have ended; first is nil if none is done.
 func (g *contest) race(parent context.Context) (first *attempt, err error) {
 	ctx, stop := context.WithCancel(parent)
@@ -187,7 +178,7 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 	for _, a := range g.all {
 		working.Go(func() {
 			var err error
-			if g.resumable(a.out) {
+			if g.resumable(a) {
 				a.out, err = g.group.Work(ctx, &a.Member, a.out)
 			}
 			g.mu.Lock()
@@ -230,22 +221,14 @@ func (g *contest) fail(err error) {
 }
 
 // A process can continue it by itself or with the limits of the attempts.
-func (g *contest) resumable(o group.Outcome) bool {
-	if o.Past == nil {
-		return true
-	}
-	has, was := g.run.Limits, o.Past.Facts().Limits
-	switch o.End().Kind {
-	case hone.KindRounds:
-		return has.Rounds > was.Rounds
-	case hone.KindStuck:
-		return has.Patience > was.Patience
-	case hone.KindUnreadable:
-		return has.Unreadable > was.Unreadable
+func (g *contest) resumable(a *attempt) bool {
+	switch a.out.End().Kind {
+	case hone.KindRounds, hone.KindStuck, hone.KindUnreadable:
+		return len(g.raised(a.n, a.out)) > 0
 	case hone.KindDone, hone.KindUsage, hone.KindPrompt, hone.KindContext, hone.KindBlocked:
 		return false
 	}
-	return true // it died, was interrupted, failed, or used up its budget
+	return true // it has not begun, died, was interrupted, failed, or used up its budget
 }
 
 func (g *contest) raised(n int, o group.Outcome) (flags []string) {
@@ -280,26 +263,21 @@ func (g *contest) env(n int) []string {
 const Variable = "HONE_ATTEMPT"
 
 // lend and repay record the loans of the group in the run's ledger.
-func (g *contest) lend(m *group.Member, loan group.Amount) (err error) {
-	a := g.of(m)
+func (g *contest) lend(a *attempt, loan group.Amount) (err error) {
 	cost := new(loan.Cost.Float())
 	for _, m := range g.modelsOf(a.n) {
 		if slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" }) {
 			cost = nil
 		}
 	}
-	a.loan, err = g.run.Account().Lend(m.Name, g.first(a.n).Name, loan.Tokens, cost)
+	a.loan, err = g.run.Account().Lend(a.Name, g.first(a.n).Name, loan.Tokens, cost)
 	return err
 }
 
-func (g *contest) repay(m *group.Member, before, after group.Outcome) error {
-	a := g.of(m)
-	a.out = after
-	return errors.Join(g.run.Account().Repay(a.loan, difference(ledger(after), ledger(before))), g.run.Attempted(g.state(a)))
-}
-
-func (g *contest) of(m *group.Member) *attempt {
-	return g.all[slices.IndexFunc(g.all, func(a *attempt) bool { return &a.Member == m })]
+func (g *contest) repay(a *attempt, o group.Outcome) error {
+	a.out = o
+	err := g.run.Account().Repay(a.loan, difference(ledger(o), g.run.Past().Charged(a.Name)))
+	return errors.Join(err, g.run.Attempted(g.state(a)))
 }
 
 func ledger(o group.Outcome) history.Ledger {
@@ -333,12 +311,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 		if err != nil {
 			continue
 		}
-		var o group.Outcome
-		copied, err := group.OpenHome(p.dir(n))
-		if copied != nil {
-			o, err = group.First(copied)
-			copied.Close()
-		}
+		o, err := group.Recorded(p.dir(n))
 		if err == nil {
 			spent = spent.Repaid(open, history.Repayment(loan, difference(ledger(o), past.Charged(open.Role))))
 		}
@@ -399,46 +372,36 @@ func (g *contest) state(a *attempt) history.Attempt {
 
 // What can still continue comes first.
 func (g *contest) noWinner() error {
-	var best *attempt
-	var bought string // the run of an attempt whose check passes only with changes to what judges it
-	var fewest []string
 	kind, lines := hone.KindFailed, ""
 	for _, k := range []hone.Kind{hone.KindUsage, hone.KindPrompt, hone.KindBlocked, hone.KindContext, hone.KindUnreadable, hone.KindStuck, hone.KindRounds, hone.KindBudget} {
 		if slices.ContainsFunc(g.all, func(a *attempt) bool { return g.state(a).Result == k }) {
 			kind = k // the later, the more the user can do about it
 		}
 	}
+	var best *attempt
+	var bought string // the run of an attempt whose check passes only with changes to what judges it
 	for _, a := range g.all {
 		lines += "\n" + story.AttemptText(g.state(a), false)
 		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Facts().Pending, hone.Question.AboutJudges) {
 			bought = a.out.Run
 		}
 		n := left(a.out)
-		if n != nil && (best == nil || *n < *left(best.out)) {
-			best, fewest = a, nil
-		}
-		if n != nil && *n == *left(best.out) {
-			fewest = append(fewest, strconv.Itoa(a.n))
+		if n != nil && (best == nil || *n < *left(best.out) || *n == *left(best.out) && g.changed(a) && !g.changed(best)) {
+			best = a
 		}
 	}
 	stop := &hone.Stop{Kind: kind, Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
+	var take *hone.Next
 	if best != nil {
 		stop.Findings = best.out.Past.Facts().State.Findings
-		text := "; attempt %s has the fewest findings (%d)"
-		if len(fewest) > 1 {
-			text = "; attempts %s have the fewest findings (%d each)"
-		}
-		stop.Why += fmt.Sprintf(text, and(fewest), *left(best.out))
-	}
-	stop.Why += lines
-	more := g.moreBudget()
-	var take *hone.Next
-	for _, a := range g.all {
-		if n := left(a.out); take == nil && n != nil && *n == *left(best.out) && g.changed(a) {
-			take = &hone.Next{Verb: hone.Take, Run: a.out.Run}
+		stop.Why += fmt.Sprintf("; attempt %d has the fewest findings (%d)", best.n, *left(best.out))
+		if g.changed(best) {
+			take = &hone.Next{Verb: hone.Take, Run: best.out.Run}
 			stop.Next = *take
 		}
 	}
+	stop.Why += lines
+	more := g.moreBudget()
 	switch {
 	case bought != "":
 		stop.Kind, stop.Next = hone.KindBlocked, hone.Next{Verb: hone.Show, Run: bought, Or: &hone.Next{Verb: hone.NewRun,
@@ -453,42 +416,24 @@ func (g *contest) noWinner() error {
 	return stop
 }
 
-func and(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
 // moreBudget are the limits with which each attempt can borrow what it lacks: the group lends all of them an equal part.
 func (g *contest) moreBudget() (flags []hone.Flag) {
-	limits, spent := g.run.Limits, g.run.Past().Facts().Ledger
-	var tokens int64 // that an attempt lacks
-	var cost float64
-	var late bool
+	limits, spent, all := g.run.Limits, g.run.Past().Facts().Ledger, float64(g.Count)
+	lacks := map[string]float64{} // what the attempt that lacks most does
 	for _, a := range g.all {
-		used := ledger(a.out)
+		used := map[string]float64{"max-tokens": float64(ledger(a.out).Tokens), "max-cost": ledger(a.out).Cost}
 		for _, f := range a.out.End().Next.Flags {
-			switch f.Name {
-			case "max-tokens":
-				needs, _ := strconv.ParseInt(f.Value, 10, 64)
-				tokens = max(tokens, needs-used.Tokens)
-			case "max-cost":
-				needs, _ := strconv.ParseFloat(f.Value, 64)
-				cost = max(cost, needs-used.Cost)
-			case "max-time":
-				late = true
-			}
+			needs, _ := strconv.ParseFloat(f.Value, 64) // 0 of a time
+			lacks[f.Name] = max(lacks[f.Name], needs-used[f.Name])
 		}
 	}
-	if tokens > 0 {
-		flags = history.MoreTokens(limits.Tokens, spent.Tokens+tokens*int64(g.Count)).Flags
+	if n := lacks["max-tokens"]; n > 0 {
+		flags = history.MoreTokens(limits.Tokens, spent.Tokens+int64(n*all)).Flags
 	}
-	if cost > 0 {
-		flags = append(flags, history.MoreCost(limits.Cost, spent.Cost+cost*float64(g.Count)).Flags...)
+	if n := lacks["max-cost"]; n > 0 {
+		flags = append(flags, history.MoreCost(limits.Cost, spent.Cost+n*all).Flags...)
 	}
-	if late {
+	if _, late := lacks["max-time"]; late {
 		flags = append(flags, history.MoreTime(limits.Time).Flags...)
 	}
 	return flags

@@ -29,11 +29,15 @@ import (
 	"hone"
 	"hone/check"
 	"hone/group"
+	"hone/history"
 	"hone/internal/child"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
+	"hone/model"
 	"hone/sandbox/wall"
+	"hone/tool"
+	"hone/workspace"
 	"hone/workspace/clone"
 )
 
@@ -41,19 +45,14 @@ import (
 type Job struct {
 	Case, Model string // their names
 	Base        Base
-	// Command is the command line of a try, which starts in its tree.
-	Command []string
-	// Limits are those of the command line and of the configuration.
-	Limits group.Amount
-	// Env is the environment of the child.
-	Env []string
+	Command     []string     // the command line of a try, which starts in its tree
+	Limits      group.Amount // those of the command line and of the configuration
+	Env         []string     // of the child
 	// Judge is a command line that must pass after the run; empty means none. JudgeFiles
-	// are the directory that is copied over the tree before; empty means none. JudgeWall
-	// are flags of hone sandbox.
+	// are the directory that is copied over the tree before; empty means none. Wall are
+	// flags of hone sandbox, for the judge.
 	Judge, JudgeFiles string
-	JudgeWall         []string // of Check, too
-	// Check is the check, unless its loop runs that before it asks a model; else empty.
-	Check string
+	Wall              []string
 }
 
 // Try is one of the tries of a job.
@@ -65,10 +64,11 @@ type Try struct {
 
 func (t *Try) String() string { return fmt.Sprintf("%s, %s, try %d", t.Case, t.Model, t.Time) }
 
-// Evaluation makes tries.
+// Evaluation makes tries. [Open] returns one; the exported fields but Record and Cache are
+// the caller's to set before Run.
 type Evaluation struct {
 	Record   *Record
-	Cache    string       // directory of its copies, which [Open] returned
+	Cache    string       // directory of its copies
 	Limits   group.Amount // of all tries together
 	Parallel int          // how many run at the same time; at least 1
 	Keep     bool         // keep the copies of finished tries
@@ -77,12 +77,12 @@ type Evaluation struct {
 	Say  func(text string)
 	Done func(Result) error
 
+	home    *journal.Home
+	lock    *journal.Lock
 	group   group.Group
 	mu      sync.Mutex
-	total   int
-	done    int
-	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
-	failed  map[*Job]bool          // a try could not run
+	done    int           // tries with a result
+	failed  map[*Job]bool // a try could not run
 	stopped Stopped
 	err     error // the record cannot be written
 }
@@ -97,10 +97,13 @@ type Stopped struct {
 // maxAge is how long the copies of an evaluation are kept after its last use.
 const maxAge = 30 * 24 * time.Hour
 
-// Open returns the directory in the user's cache for the copies of the evaluation with a
-// record, and locks it until unlock is called. It removes those of other evaluations that
-// were last used long ago.
-func Open(record string) (cache string, unlock func(), err error) {
+// Open opens the evaluation with a record, and locks it until [Evaluation.Close]. It removes
+// the copies of other evaluations that were last used long ago.
+func Open(record string) (*Evaluation, error) {
+	r, err := OpenRecord(record)
+	if err != nil {
+		return nil, err
+	}
 	all, err := group.Cache("eval")
 	if err == nil {
 		err = os.MkdirAll(all, 0o700)
@@ -108,28 +111,26 @@ func Open(record string) (cache string, unlock func(), err error) {
 	if err == nil {
 		all, err = filepath.EvalSymlinks(all)
 	}
-	cache = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(record)))[:16])
-	at := filepath.Join(cache, "lock") // beside the copies: a run in a directory locks out runs below it
+	e := &Evaluation{Record: r, Cache: filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(record)))[:16])}
+	at := filepath.Join(e.Cache, "lock") // beside the copies: a run in a directory locks out runs below it
 	if err == nil {
 		err = os.MkdirAll(at, 0o700)
 	}
-	if err != nil {
-		return "", nil, err
+	if err == nil {
+		e.home, err = journal.OpenHome(at)
 	}
-	home, err := journal.OpenHome(at)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	lock, err := home.Lock()
-	if err != nil {
-		home.Close()
+	if e.lock, err = e.home.Lock(); err != nil {
+		e.home.Close()
 		if errors.As(err, new(*journal.LockedError)) {
 			err = loop.Usage("another hone eval works on "+record, "wait for it, or name another file with --output")
 		}
-		return "", nil, err
+		return nil, err
 	}
 	now := time.Now()
-	_ = os.Chtimes(cache, now, now)
+	_ = os.Chtimes(e.Cache, now, now)
 	entries, _ := os.ReadDir(all)
 	for _, entry := range entries { // what cannot be removed stays for the next time
 		if info, err := entry.Info(); err == nil && info.ModTime().Before(now.Add(-maxAge)) {
@@ -137,7 +138,16 @@ func Open(record string) (cache string, unlock func(), err error) {
 			_ = clone.Remove(filepath.Join(all, entry.Name()))
 		}
 	}
-	return cache, func() { lock.Unlock(); home.Close() }, nil
+	e.group.Keeper = wall.NewKeeper(e.Cache)
+	e.group.Keeper.EndEarlier()
+	return e, nil
+}
+
+// Close unlocks the evaluation.
+func (e *Evaluation) Close() {
+	e.group.Keeper.Close()
+	e.lock.Unlock()
+	e.home.Close()
 }
 
 // Some checks depend on the directory's name.
@@ -145,25 +155,15 @@ func (e *Evaluation) dir(t *Try) string {
 	return filepath.Join(e.Cache, "tries", fmt.Sprintf("%s-%d-%.16s", t.Case, t.Time, t.Key), filepath.Base(t.Base.Origin))
 }
 
-func (e *Evaluation) copy(ctx context.Context, t *Try) error {
-	e.remove(t)
-	return t.Base.Make(ctx, filepath.Dir(e.dir(t)))
-}
-
-// What cannot be removed stays until it is swept.
-func (e *Evaluation) remove(t *Try) { _ = group.RemoveCopy(filepath.Dir(e.dir(t))) }
-
 // Run makes all tries without a result, those first that an earlier process has begun.
 // Tries whose result is recorded only count for the budget.
 func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
-	e.failed, e.checked, e.total = map[*Job]bool{}, map[string]func() bool{}, len(tries)
-	e.group = group.Group{Bank: group.Bank{Cap: e.Limits}, Width: e.Parallel, Keeper: wall.NewKeeper(e.Cache)}
-	defer e.group.Keeper.Close()
-	e.group.Keeper.EndEarlier()
+	e.failed = map[*Job]bool{}
+	e.group.Bank, e.group.Width = group.Bank{Cap: e.Limits}, e.Parallel
 	spent := &e.group.Bank.Spent
 	var begun, fresh []*Try
 	for _, t := range tries {
-		if r, ok := e.Record.Result(t.Key); ok {
+		if r, ok := e.Record.Results[t.Key]; ok {
 			e.done++
 			*spent = spent.Plus(r.used())
 		} else if o, err := group.Read(ctx, e.dir(t)); err == nil && o.Past != nil {
@@ -184,11 +184,14 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	for _, t := range waiting {
 		places <- struct{}{}
 		working.Go(func() {
-			if e.wanted(t) {
+			defer func() { <-places }()
+			e.mu.Lock()
+			wanted := e.stopped.Budget == "" && e.err == nil && !e.failed[t.Job]
+			e.mu.Unlock()
+			if wanted {
 				r, err := e.try(ctx, t)
-				e.finish(ctx, t, r, err)
+				e.finish(ctx, t, r, err, len(tries))
 			}
-			<-places
 		})
 	}
 	working.Wait()
@@ -196,13 +199,7 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	return e.stopped, errors.Join(e.err, context.Cause(ctx))
 }
 
-func (e *Evaluation) wanted(t *Try) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stopped.Budget == "" && e.err == nil && !e.failed[t.Job]
-}
-
-func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
+func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error, all int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -218,9 +215,9 @@ func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
 		if e.err = e.Record.Add(r); e.err != nil {
 			return
 		}
-		e.Say(fmt.Sprintf("[%d/%d] %s: %s", e.done, e.total, t, r.Line()))
+		e.Say(fmt.Sprintf("[%d/%d] %s: %s", e.done, all, t, r.Line()))
 		if e.err = e.Done(r); !e.Keep {
-			e.remove(t)
+			_ = group.RemoveCopy(filepath.Dir(e.dir(t))) // what cannot be removed stays until it is swept
 		}
 	}
 }
@@ -232,47 +229,44 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	if o.Past == nil {
-		if e.passesAlready(ctx, t) {
-			r = e.newResult(t, o)
-			r.Passed, r.Kind, r.Why = false, Already, already
-			return r, ctx.Err()
-		}
-	}
-	m := &group.Member{Name: t.Key, Dir: dir, Env: t.Env, Own: t.Limits,
-		New: func(ctx context.Context) ([]string, error) { return t.Command, e.copy(ctx, t) }}
+	m := &group.Member{Name: t.Key, Dir: dir, Env: t.Env, Own: t.Limits, New: func(ctx context.Context) ([]string, error) {
+		_ = group.RemoveCopy(filepath.Dir(dir))
+		return t.Command, t.Base.Make(ctx, filepath.Dir(dir))
+	}}
 	if !e.final(m, o) {
-		if o, err = e.group.Work(ctx, m, o); err == nil && o.Died != nil {
+		o, err = e.group.Work(ctx, m, o)
+		switch {
+		case err != nil:
+		case o.Died != nil:
 			err = o.Died
-		}
-		if err == nil && !e.final(m, o) {
+		case !e.final(m, o):
 			err = fmt.Errorf("%s; its copy is in %s", o.End().Why, dir)
 		}
 	}
-	if r = e.newResult(t, o); err != nil {
+	end, used := o.End(), o.Used()
+	r = Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
+		Tokens: used.Tokens, Cost: new(0.0), Seconds: used.Time.Round(time.Millisecond).Seconds(), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
+	if o.Past != nil {
+		now := o.Past.Facts()
+		r.Rounds, r.Cost = now.State.Round, now.Ledger.Price()
+		if s := now.State.Score; s != nil {
+			r.Gain = new(s.Gain(s.First, s.Best))
+		}
+	}
+	if err == nil {
+		r.Malformed, r.Refused, err = faultsOf(o, dir)
+	}
+	if err != nil || !r.Passed || t.Judge == "" {
 		return r, err
 	}
-	switch r.Malformed, r.Refused, err = faultsOf(o, dir); {
-	case err != nil:
-	case r.Passed && r.Rounds == 0:
-		r.Passed, r.Kind, r.Why = false, Already, already
-	case r.Passed && t.Judge != "":
-		var files []string
-		if t.JudgeFiles != "" {
-			files, err = []string{t.JudgeFiles}, checkSizes(t.JudgeFiles)
-		}
-		said := ""
-		if err == nil {
-			said, err = e.inWalls(ctx, t, t.Judge, files...)
-		}
-		if err != nil {
-			return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, dir)
-		}
-		if said != "" {
-			r.Passed, r.Kind, r.Why = false, "judge", "the judge failed: "+said
-		}
+	said, err := e.Test(ctx, t.Job, dir, t.Judge, t.JudgeFiles)
+	if err != nil {
+		return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, dir)
 	}
-	return r, err
+	if said != "" {
+		r.Passed, r.Kind, r.Why = false, "judge", "the judge failed: "+said
+	}
+	return r, nil
 }
 
 // The run was not interrupted, it did not fail, and no budget below its own limits stopped it.
@@ -284,52 +278,40 @@ func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
 	return e.group.Short(m, o) == group.Parts{}
 }
 
-const already = "the check passes already, without a model"
-
-// The judge's result is missing.
-func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
-	end, used := o.End(), o.Used()
-	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
-		Tokens: used.Tokens, Seconds: used.Time.Round(time.Millisecond).Seconds(), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
-	usd := 0.0
-	r.Cost = &usd
-	if o.Past != nil {
-		r.Rounds, r.Cost = o.Past.Facts().State.Round, o.Past.Facts().Ledger.Price()
-		if s := o.Past.Facts().State.Score; s != nil {
-			gain := s.Gain(s.First, s.Best)
-			r.Gain = &gain
-		}
-	}
-	return r
-}
-
-// It runs once, before the first try. It runs none if the loop does that itself, or if a judge decides.
-func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
-	if t.Check == "" || t.Judge != "" {
-		return false
-	}
-	e.mu.Lock()
-	passes := e.checked[t.Case]
-	if passes == nil {
-		passes = sync.OnceValue(func() bool {
-			if err := e.copy(ctx, t); err != nil {
-				return false
-			}
-			said, err := e.inWalls(ctx, t, t.Check)
-			return err == nil && said == ""
-		})
-		e.checked[t.Case] = passes
-	}
-	e.mu.Unlock()
-	return passes()
-}
-
-// maxJudge is how long a judge, or a check before the first try, may take.
-const maxJudge = 10 * time.Minute
+// maxTest is how long a judge, or a check before the first try, may take.
+const maxTest = 10 * time.Minute
 
 // The files of the judge replace what a model put in their places. That is done in the walls of
 // the judge, because a model's commands wrote the tree: a link in it leads nowhere else there.
 const withFiles = `tar -C "$0" -cf - . | tar -xmof - && exec sh -c "$1"`
+
+// Test runs a command line in a tree, behind walls, once files are copied over it; empty files
+// are none. It returns why the command line failed; empty if it passed. An error means that it
+// could not run.
+func (e *Evaluation) Test(ctx context.Context, j *Job, dir, line, files string) (said string, err error) {
+	args := slices.Concat([]string{"sandbox", "--quiet", "-C", dir}, j.Wall)
+	if files == "" {
+		args = append(args, "--", "sh", "-c", line)
+	} else {
+		if err := checkSizes(files); err != nil {
+			return "", err
+		}
+		args = append(args, "--ro", files, "--", "sh", "-c", withFiles, files, line)
+	}
+	limited, cancel := context.WithTimeout(ctx, maxTest)
+	defer cancel()
+	r, err := child.Command{Dir: dir, Args: args, Env: j.Env, Keeper: e.group.Keeper}.Output(limited)
+	failed, ok := errors.AsType[*child.Failure](err)
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Sprintf("it did not end within %s", maxTest), nil
+	case err == nil || !ok || failed.Why != "" && r.Exit != 3:
+		return "", cmp.Or(err, ctx.Err())
+	case failed.Why == "" && check.NotRun(r.Exit):
+		return "", fmt.Errorf("exit status %d: %s", r.Exit, r.Said[strings.LastIndexByte(r.Said, '\n')+1:])
+	}
+	return cmp.Or(failed.Why, fmt.Sprintf("exit status %d", r.Exit)), nil
+}
 
 // A sparse file costs its owner nothing, and fills the disk when it is copied.
 func checkSizes(dir string) error {
@@ -345,26 +327,52 @@ func checkSizes(dir string) error {
 	})
 }
 
-// It returns why the command line failed; empty if it passed. An error means that it could not run.
-func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string, files ...string) (said string, err error) {
-	args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t)}, t.JudgeWall)
-	for _, dir := range files {
-		args = append(args, "--ro", dir, "--", "sh", "-c", withFiles, dir, line)
+type reply struct{ round, session, turn int }
+
+// malformed are the replies that hone could not read, or with a call of a tool that it could not read; refused those with an
+// edit that it did not make.
+func faultsOf(o group.Outcome, dir string) (malformed, refused int, err error) {
+	home, err := group.OpenHome(dir)
+	if home == nil {
+		return 0, 0, err
 	}
-	if len(files) == 0 {
-		args = append(args, "--", "sh", "-c", line)
+	defer home.Close()
+	bad, denied, known := map[reply]bool{}, map[reply]bool{}, map[int]bool{}
+	note := func(replies map[reply]bool, e history.Event, is bool) {
+		if is {
+			replies[reply{e.Step.Round, e.Step.Session, e.Step.Turn}] = true
+			known[e.Step.Round] = true
+		}
 	}
-	limited, cancel := context.WithTimeout(ctx, maxJudge)
-	defer cancel()
-	r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(limited)
-	failed, ok := errors.AsType[*child.Failure](err)
-	switch {
-	case limited.Err() != nil && ctx.Err() == nil:
-		return fmt.Sprintf("it did not end within %s", maxJudge), nil
-	case err == nil || !ok || failed.Why != "" && r.Exit != 3:
-		return "", cmp.Or(err, ctx.Err())
-	case failed.Why == "" && check.NotRun(r.Exit):
-		return "", fmt.Errorf("exit status %d: %s", r.Exit, r.Said[strings.LastIndexByte(r.Said, '\n')+1:])
+	for _, e := range o.Past.Events() {
+		if e.Step == nil {
+			continue
+		}
+		switch p := e.Payload.(type) {
+		case history.Replied:
+			note(bad, e, p.Finish != model.Stop && p.Finish != model.Calls)
+		case history.ToolCall:
+			note(bad, e, p.Refused == hone.RefusedJSON || p.Refused == hone.RefusedName)
+		case history.ToolResult:
+			begin, _ := o.Past.Begin(*e.Step)
+			if call, ok := begin.Payload.(history.ToolCall); ok && call.Refused == "" && (call.Tool == "write" || call.Tool == "edit") {
+				result, err := history.ReadResult[tool.Result](e.Event, home.Get)
+				note(denied, e, err == nil && result.Failed)
+			}
+		case history.StepResult:
+			if e.Step.Name == history.StepReview {
+				review, err := history.ReadResult[history.Reviewed](e.Event, home.Get)
+				note(denied, e, err == nil && slices.ContainsFunc(review.Verdicts, func(v workspace.Verdict) bool {
+					return v.Ruling == workspace.Deny || v.Ruling == workspace.Unread
+				}))
+			}
+		}
 	}
-	return cmp.Or(failed.Why, fmt.Sprintf("exit status %d", r.Exit)), nil
+	// Replies of rounds without a conversation may have another form than the loop wants.
+	for _, s := range o.Past.Facts().States {
+		if !known[s.Round] && slices.ContainsFunc(s.Findings, func(g check.Finding) bool { return g.Source == check.SourceReply }) {
+			bad[reply{round: s.Round}] = true
+		}
+	}
+	return len(bad), len(denied), nil
 }

@@ -1,10 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/cmd/hone/eval"
@@ -53,6 +56,8 @@ func (s *Server) evaluation(name string) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, err := s.html.View(page.EvaluationOf(e.title, record.Results()))
+	part, err := s.html.View(page.EvaluationOf(e.title, slices.SortedFunc(maps.Values(record.Results), func(x, y eval.Result) int {
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Key, y.Key))
+	})))
 	return &reading{title: "hone eval: " + e.title, place: e.title, parts: []page.Part{part}}, err
 }

@@ -65,7 +65,7 @@ the files in the clone: the command should not execute them.`,
 	}
 	l := c.Flags()
 	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
-	l.BoolVar(&f.branch, "branch", false, "fetch the branches of jobs in this repository into the clone in the current directory")
+	l.BoolVar(&f.branch, "branch", false, "fetch the branches into the clone in the current directory, if it has the commits they start from")
 	l.StringVarP(&f.dir, "dir", "C", ".", "the clone for --branch")
 	l.BoolVar(&f.push, "push", false, "push each branch to its job's repository")
 	l.StringVar(&f.patch, "patch", "", "write patches for git am to `DIR`")
@@ -185,49 +185,35 @@ type delivery struct {
 	from  store.Store
 }
 
+// errElsewhere means that the clone lacks the commit from which the job started.
+var errElsewhere = errors.New("the result is of another repository")
+
 func (d delivery) deliver(ctx context.Context, list []result) error {
-	if d.flags.branch {
-		var err error
-		if list, err = d.ofClone(ctx, list); err != nil {
-			return err
-		}
+	if _, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--git-dir"); d.flags.branch && err != nil {
+		return failure.Usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
 	}
-	broken := 0
+	broken, elsewhere := 0, 0
 	for _, r := range list {
-		if err := d.one(ctx, r); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		err := d.one(ctx, r)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errElsewhere):
+			elsewhere++
+		default:
 			d.app.say("error", fmt.Sprintf("%s: %v", r.Job, err))
 			broken++
 		}
 	}
-	fmt.Fprintf(d.app.out, "%d of %s delivered\n", len(list)-broken, render.Count(len(list), "result"))
+	if all := render.Count(len(list), "result"); elsewhere > 0 && elsewhere == len(list) {
+		return failure.Usage(fmt.Sprintf("none of %s belongs to the repository in %s", all, d.flags.dir), "name its clone with -C DIR, or fetch there the commit from which the job started; hone-fleet results "+d.batch+" shows the repositories")
+	}
+	fmt.Fprintf(d.app.out, "%d of %s delivered\n", len(list)-elsewhere-broken, render.Count(len(list)-elsewhere, "result"))
 	if broken > 0 {
 		return &failure.Error{Kind: hone.KindFailed, Why: render.Count(broken, "result") + " not delivered"}
 	}
 	return nil
-}
-
-func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
-	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, failure.Usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
-	}
-	plain := func(url string) string { // without file://, a final slash and .git
-		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
-	}
-	urls, _ := gitOutput(ctx, d.flags.dir, "config", "--get-regexp", `^remote\..*\.url$`) // it may have no remote
-	known := []string{plain(top)}
-	for line := range strings.Lines(urls) {
-		_, url, _ := strings.Cut(strings.TrimSpace(line), " ")
-		known = append(known, plain(url))
-	}
-	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plain(r.Repo)) })
-	if len(fits) == 0 {
-		return nil, failure.Usage(fmt.Sprintf("none of %s belongs to the repository in %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
-	}
-	return fits, nil
 }
 
 func (d delivery) one(ctx context.Context, r result) error {
@@ -253,6 +239,15 @@ func (d delivery) one(ctx context.Context, r result) error {
 	if err != nil {
 		return err
 	}
+	if d.flags.branch {
+		if _, err := gitOutput(ctx, d.flags.dir, "bundle", "verify", "--quiet", bundle); err != nil {
+			return errElsewhere
+		}
+		if err := fetchBranch(ctx, d.flags.dir, bundle, ref, r.Branch); err != nil {
+			return err
+		}
+		fmt.Fprintf(d.app.out, "%s: branch %s\n", r.Job, r.Branch)
+	}
 	if d.flags.bundle != "" {
 		err := os.MkdirAll(d.flags.bundle, 0o755)
 		if err == nil {
@@ -261,12 +256,6 @@ func (d delivery) one(ctx context.Context, r result) error {
 		if err != nil {
 			return err
 		}
-	}
-	if d.flags.branch {
-		if err := fetchBranch(ctx, d.flags.dir, bundle, ref, r.Branch); err != nil {
-			return err
-		}
-		fmt.Fprintf(d.app.out, "%s: branch %s\n", r.Job, r.Branch)
 	}
 	if d.flags.push || d.flags.patch != "" || d.flags.each != "" {
 		return d.inClone(ctx, r, bundle, ref, filepath.Join(tmp, "clone"))
