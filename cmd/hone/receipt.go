@@ -339,24 +339,19 @@ func (s seen) compare(ctx context.Context, dir, revision, run, redo string) (c c
 			return c, failure.Usage(fmt.Sprintf("commit %.12s has the submodule %s, whose files hone does not compare", c.id, render.Line(module)), instead)
 		}
 	}
-	again := "then: hone receipt " + run + " --commit HEAD"
+	again := "then: hone receipt " + run + " --commit HEAD; or check them as they are now with a new run"
 	for i, paths := range [][]string{is.Changed, is.Missing, is.Extra} {
 		for _, p := range paths {
 			name := c.inRun(p)
 			if slices.Contains(c.apart, name) || own != nil && own(name) {
 				continue
 			}
-			how, next := "does not have %s as the run left it", "commit the file as it was then, or check it as it is now with a new run"
+			how, next := "does not have %s as the run left it", "commit the files as they were when the check ran, "+again
 			if i == 2 {
 				how = "has %s, which was not there when the check ran"
 			}
-			switch {
-			case slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == name }) && redo != "":
+			if redo != "" && slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == name }) {
 				next = redo + ", commit the files, " + again
-			case slices.ContainsFunc(s.changes, func(d workspace.Delta) bool { return d.Path == name }):
-				next = "commit the run's work, " + again
-			case i == 1:
-				next = "commit it, or let git ignore it, " + again
 			}
 			return c, failure.Usage(fmt.Sprintf("commit %.12s "+how, c.id, render.Line(name)), next)
 		}
