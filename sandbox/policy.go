@@ -1,6 +1,11 @@
 package sandbox
 
-import "net"
+import (
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+)
 
 // Policy is all that commands behind walls get: what is shown (Read), what may be written (Write),
 // what is covered (Hide, Placeholders, Overlays), the network, the environment and the limits. It starts
@@ -113,3 +118,55 @@ type Door struct {
 	// closes the connection.
 	Serve func(net.Conn)
 }
+
+// CleanEnv returns a copy of an environment without the variables that drop
+// names, such as those with providers' keys (ruling G6). It compares names as
+// the system does: without case on Windows. A nil drop removes none.
+func CleanEnv(env, drop []string) []string {
+	kept := make([]string, 0, len(env))
+	for _, kv := range env {
+		name := EnvName(kv)
+		if !slices.ContainsFunc(drop, func(d string) bool { return sameName(d, name) }) {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+// EnvValue returns the value of a variable in an environment: the last one if there
+// are several, as programs see it, and empty if there is none.
+func EnvValue(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if n := EnvName(kv); sameName(n, name) {
+			return strings.TrimPrefix(kv[len(n):], "=")
+		}
+	}
+	return ""
+}
+
+// EnvName returns the part of KEY=VALUE before the equals sign. On Windows a name may start with
+// one.
+func EnvName(kv string) string {
+	if kv == "" {
+		return ""
+	}
+	if i := strings.IndexByte(kv[1:], '='); i >= 0 {
+		return kv[:i+1]
+	}
+	return kv
+}
+
+func sameName(a, b string) bool {
+	if runtime.GOOS == "windows" {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// User is whom commands run as. The zero User is that of this process.
+//
+// Root in a container works in the tree of the user who mounted it there. Its commands run as
+// that user, so that they can write the tree, and what they write is the user's. They keep
+// root's power over the modes of files: in a user namespace over those of root and of that
+// user, which these could change themselves.
+type User struct{ UID, GID int }

@@ -1,13 +1,18 @@
 package wall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
@@ -212,3 +217,56 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 
 // SetKeeper sets what marks the commands; nil means that nothing does. Call it before the first one.
 func (w *Walls) SetKeeper(k *Keeper) { w.spec.Place = k.Place() }
+
+func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Started) (sandbox.Result, error) {
+	if err := cmp.Or(n.As.Check(), c.Check(ctx)); err != nil {
+		return sandbox.Result{}, err
+	}
+	dir, err := filepath.Abs(c.Dir) // the supervisor starts in another directory
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	c.Dir = dir
+	w := Walls{grace: n.Grace, spec: spec{Place: n.Keeper.Place(), Policy: sandbox.Policy{Wall: sandbox.NoWall, As: n.As, Limits: sandbox.Limits{Processes: -1}}}}
+	return w.run(ctx, c, started)
+}
+
+// maxDial is how long a server whose queue is full keeps a connection waiting.
+const maxDial = 30 * time.Second
+
+// connect connects to a port of this process's network, and sends the connection.
+func connect(answer control, port int) {
+	defer answer.close()
+	ctx, cancel := context.WithTimeout(context.Background(), maxDial)
+	defer cancel()
+	conn, err := dialLoopback(ctx, port)
+	var socket *os.File
+	if err == nil {
+		defer conn.Close()
+		socket, err = conn.(*net.TCPConn).File()
+	}
+	if err != nil {
+		_ = answer.send(message{Fail: failureOf(err)})
+		return
+	}
+	defer socket.Close()
+	_ = answer.send(message{}, int(socket.Fd())) // fails only if the caller no longer waits
+}
+
+// raiseLoopback raises the loopback interface of this process's network namespace.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo); err != nil {
+		return err
+	}
+	lo.SetUint16(lo.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}

@@ -1,14 +1,18 @@
 package workshop
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
@@ -136,4 +140,161 @@ func (w *Workshop) tooWide(path string) bool {
 func windowsDrive(dir string) bool {
 	drive, _, ok := strings.Cut(strings.TrimPrefix(dir, "/mnt/"), "/")
 	return ok && strings.HasPrefix(dir, "/mnt/") && len(drive) == 1
+}
+
+// What is there already stays: walls of another kind were tried before for the same commands.
+func (w *Workshop) makeHome() error {
+	dirs := []string{w.inHome(""), filepath.Join(w.Home, tmpDir), filepath.Join(w.Home, asideDir), w.inHome(".config/git")}
+	for _, v := range w.overlays {
+		if sandbox.Within(w.inHome(""), v.Path) { // others need no directory
+			dirs = append(dirs, v.Path)
+		}
+	}
+	links := w.links
+	for _, name := range w.Links {
+		name = strings.TrimPrefix(name, "~/")
+		links = append(links, link{name, w.homePath(name)})
+	}
+	for _, l := range links {
+		dirs = append(dirs, filepath.Dir(w.inHome(l.Name)))
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	// Placeholders exist while a command runs; git add does not add them.
+	err := os.WriteFile(w.inHome(".config/git/ignore"), []byte("/.config/hone.toml\n/.config/bork.json\n"), 0o600)
+	if err == nil {
+		err = os.WriteFile(w.inHome(".gitconfig"), []byte(w.gitSettings()), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := os.Symlink(l.Target, w.inHome(l.Name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	// Some programs ask whether they may write, and do not try.
+	return errors.Join(w.As.Own(w.inHome("")), w.As.Own(filepath.Join(w.Home, tmpDir)))
+}
+
+// Commands commit in the user's name, in repositories of any owner: walls replace git's own check of the owner. No other
+// setting of the user is copied.
+func (w *Workshop) gitSettings() string {
+	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
+	name, email := w.gitUser()
+	text += gitUserSetting("name", name) + gitUserSetting("email", email)
+	return text
+}
+
+func gitUserSetting(key, value string) string {
+	if value == "" {
+		return ""
+	}
+	return fmt.Sprintf("[user]\n\t%s = \"%s\"\n", key, gitQuoter.Replace(value))
+}
+
+var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
+
+func (w *Workshop) gitUser() (name, email string) {
+	files := []string{w.homePath(".config/git/config"), w.homePath(".gitconfig")}
+	if dir := w.get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		files[0] = filepath.Join(dir, "git", "config")
+	}
+	if file := w.get("GIT_CONFIG_GLOBAL"); file != "" {
+		files = []string{file}
+	}
+	for _, file := range files {
+		if !filepath.IsAbs(file) {
+			continue
+		}
+		settings, _ := gitdir.Settings(gitdir.Read(file))
+		for _, s := range settings { // the last of several wins
+			switch s.Section + "." + s.Sub + "." + s.Name {
+			case "user..name":
+				name = strings.TrimSpace(s.Value)
+			case "user..email":
+				email = strings.TrimSpace(s.Value)
+			}
+		}
+	}
+	return name, email
+}
+
+// System returns the existing paths that programs need to read: the system's
+// programs and libraries, and the files of /etc that programs need to start, such
+// as certificates and the list of users. It contains no passwords, private keys
+// or settings of services in /etc, and nothing of /opt. The walls add /dev and
+// /proc.
+func System() []string {
+	// For the common distributions.
+	patterns := []string{
+		"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec",
+		"nix/store", "gnu/store",
+	}
+	for _, name := range []string{
+		"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "ld-musl-*.path",
+		"passwd", "group", "nsswitch.conf", "hosts", "host.conf", "gai.conf", "resolv.conf",
+		"localtime", "timezone", "services", "protocols", "rpc", "mime.types", "magic",
+		"os-release", "debian_version", "alpine-release", "redhat-release", "lsb-release",
+		"gitconfig", "gitattributes", "inputrc", "bash.bashrc", "shells", "terminfo", "fonts",
+		"ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ssl/ca-bundle.pem",
+		"ca-certificates/extracted", "ca-certificates.conf", "crypto-policies",
+		"pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "pki/java",
+		"java*", "python3*", "matplotlibrc", "perl", "maven/m2.conf", "maven/logging", "texmf", "mono", "dotnet", "R",
+		// Not all of PHP's: the settings of its servers are there too.
+		"php.ini", "php.d", "php*/php.ini", "php*/conf.d", "php/*/cli", "php/*/mods-available",
+	} {
+		patterns = append(patterns, "etc/"+name)
+	}
+	return globs("/", patterns)
+}
+
+// globs returns the existing paths in a directory that match patterns.
+func globs(dir string, patterns []string) (found []string) {
+	for _, pattern := range patterns {
+		names, _ := fs.Glob(os.DirFS(dir), pattern)
+		for _, name := range names {
+			if path := filepath.Join(dir, name); exists(path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return found
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// The end of the path that does not exist stays.
+func realPath(path string) string { return resolver{}.real(filepath.Clean(path)) }
+
+type resolver map[string]string
+
+// The end of the path that does not exist stays.
+func (r resolver) real(path string) string {
+	if real, ok := r[path]; ok {
+		return real
+	}
+	real := path
+	if dir := filepath.Dir(path); dir != path {
+		real = filepath.Join(r.real(dir), filepath.Base(path))
+		// On Windows a directory has several names.
+		if info, err := os.Lstat(real); err == nil && (info.Mode()&fs.ModeSymlink != 0 || runtime.GOOS == "windows") {
+			if target, err := filepath.EvalSymlinks(real); err == nil {
+				real = target
+			}
+		}
+	}
+	r[path] = real
+	return real
 }
