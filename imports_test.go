@@ -320,7 +320,7 @@ func TestTableForbids(t *testing.T) {
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
 	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/prove_linux.go", "sandbox/prove/table/stage/helper_linux.go",
-		"sandbox/workshop/gocache.go", "sandbox/internal/process/tree_unix.go"}
+		"sandbox/workshop/gotoolchain.go", "sandbox/internal/process/tree_unix.go"}
 }
 
 // early is the one folder with a func init, because a helper is to start before the

@@ -215,3 +215,29 @@ func starterConfig(ls []language) string {
 # judge = "keep"
 `
 }
+
+// pythonTests returns a command that runs the Python tests at the top of a directory or in its
+// tests/: with unittest if they are in one of these, are named as it expects, and each file has a
+// TestCase; else with pytest, which finds them all. It is empty without tests.
+func pythonTests(root string) (check string) {
+	for _, dir := range []string{"", "tests"} {
+		entries, _ := os.ReadDir(filepath.Join(root, dir)) // a directory that cannot be read has no tests
+		command := "python3 -m unittest"
+		if dir != "" && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "__init__.py" }) {
+			command += " discover -s " + dir // from the top unittest looks only into packages
+		}
+		for _, e := range entries {
+			usual, _ := path.Match("test_*.py", e.Name())
+			also, _ := path.Match("*_test.py", e.Name())
+			if !e.Type().IsRegular() || !usual && !also && (dir == "" || e.Name() != "conftest.py") {
+				continue
+			}
+			text, err := artifact.Input(filepath.Join(root, dir, e.Name()))
+			if !usual || err != nil || !bytes.Contains(text, []byte("TestCase")) || check != "" && check != command {
+				return "python3 -m pytest"
+			}
+			check = command
+		}
+	}
+	return check
+}

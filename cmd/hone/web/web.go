@@ -13,8 +13,8 @@
 //
 // The pages show the runs in some directories, and the results of hone eval (source.go). A
 // page that is open is sent the elements that changed (stream.go). What the user does on the
-// page of a run is done by a hone that the server starts (act.go); only the questions of this
-// process's own run stay in it (own.go).
+// page of a run is done by a hone that the server starts; only the questions of this process's
+// own run stay in it (act.go).
 package web
 
 import (
