@@ -1,14 +1,23 @@
 package harness
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"hone"
+	"hone/harness/internal/state"
 	"hone/harness/runs"
-
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
@@ -139,4 +148,96 @@ func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 		g.Expect()
 	}
 	return g
+}
+
+// Advise reads the workspace's advice into a loop's settings, without the secrets that
+// the guard finds. It takes the first usable file at the root. If there is none, but one
+// that cannot be used, it tells the user why.
+func (h Host) Advise(l loop.Loop, tree *workspace.Tree, g *secret.Guard) {
+	advice := &l.Shared().RepoAdvice
+	if advice.Off {
+		return
+	}
+	problem := ""
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} { // in order of precedence
+		content, _, err := tree.Read(name)
+		text := strings.ReplaceAll(string(bytes.TrimPrefix(content, []byte("\ufeff"))), "\r\n", "\n")
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && strings.TrimSpace(text) == "":
+		case err == nil && utf8.ValidString(text) && !strings.ContainsRune(text, 0):
+			*advice = loop.Advice{File: name, Size: len(content)}
+			advice.Text, advice.Cut = beginning(g.Redact(text), loop.MaxAdvice)
+			return
+		case problem != "":
+		case err != nil:
+			problem = err.Error()
+		default:
+			problem = name + ": it is not UTF-8 text"
+		}
+	}
+	if problem != "" {
+		h.Note("the model gets no advice from the repository: " + problem)
+	}
+}
+
+// A line that is longer than most is cut.
+func beginning(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	if end := strings.LastIndexByte(text[:most], '\n'); end >= 0 {
+		return text[:end+1], true
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most], true
+}
+
+// maxCleanAge is how long the list of a workspace's files without secrets is kept
+// after it was last written.
+const maxCleanAge = 60 * 24 * time.Hour
+
+// recallClean tells a guard which files of a workspace contained no secret when an
+// earlier process looked, so that it does not read them again. save stores what the
+// guard knows then. Without a state folder nothing is recalled or saved. Commands
+// behind walls can neither read nor write the list.
+func recallClean(g *secret.Guard, root string) (save func()) {
+	file, key, err := cleanList(root)
+	if err != nil {
+		return func() {}
+	}
+	if list, err := os.ReadFile(file); err == nil {
+		g.AddClean(key, list)
+	}
+	return func() {
+		list := g.CleanList(key)
+		if list == nil || state.WriteCache(file, list) != nil {
+			return
+		}
+		entries, _ := os.ReadDir(filepath.Dir(file))
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxCleanAge {
+				_ = os.Remove(filepath.Join(filepath.Dir(file), e.Name())) // the next one tries again
+			}
+		}
+	}
+}
+
+// Another program may judge otherwise, so that it has another key.
+func cleanList(root string) (file string, key []byte, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		return "", nil, err
+	}
+	if key, err = state.Key(fmt.Sprintf("files without secrets, %d, %d", info.Size(), info.ModTime().UnixNano())); err != nil {
+		return "", nil, err
+	}
+	dir, err := state.Make("clean")
+	name := sha256.Sum256([]byte(root))
+	return filepath.Join(dir, hex.EncodeToString(name[:16])), key, err
 }
