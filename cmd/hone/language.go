@@ -216,28 +216,56 @@ func starterConfig(ls []language) string {
 `
 }
 
-// pythonTests returns a command that runs the Python tests at the top of a directory or in its
-// tests/: with unittest if they are in one of these, are named as it expects, and each file has a
-// TestCase; else with pytest, which finds them all. It is empty without tests.
-func pythonTests(root string) (check string) {
-	for _, dir := range []string{"", "tests"} {
-		entries, _ := os.ReadDir(filepath.Join(root, dir)) // a directory that cannot be read has no tests
-		command := "python3 -m unittest"
-		if dir != "" && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "__init__.py" }) {
-			command += " discover -s " + dir // from the top unittest looks only into packages
-		}
-		for _, e := range entries {
-			usual, _ := path.Match("test_*.py", e.Name())
-			also, _ := path.Match("*_test.py", e.Name())
-			if !e.Type().IsRegular() || !usual && !also && (dir == "" || e.Name() != "conftest.py") {
-				continue
+// pythonTests returns a command that runs the Python tests at the top of a
+// directory and in its tests/: with unittest if every file has a TestCase and
+// there is no tests/conftest.py, else with pytest. It is empty without tests.
+func pythonTests(root string) string {
+	var commands, files []string
+	for _, sub := range []string{"", "tests"} {
+		for _, pattern := range []string{"test_*.py", "*_test.py"} {
+			if found := regular(root, sub, pattern); found != nil {
+				commands, files = append(commands, unittest(root, sub, pattern)), append(files, found...)
 			}
-			text, err := artifact.Input(filepath.Join(root, dir, e.Name()))
-			if !usual || err != nil || !bytes.Contains(text, []byte("TestCase")) || check != "" && check != command {
-				return "python3 -m pytest"
-			}
-			check = command
 		}
 	}
-	return check
+	plain := func(file string) bool {
+		text, err := artifact.Input(file)
+		return err != nil || !bytes.Contains(text, []byte("TestCase"))
+	}
+	if files != nil && (slices.ContainsFunc(files, plain) || regular(root, "tests", "conftest.py") != nil) {
+		return "python3 -m pytest"
+	}
+	slices.Sort(commands)
+	return strings.Join(slices.Compact(commands), " && ")
+}
+
+func regular(root, sub, pattern string) (found []string) {
+	entries, err := os.ReadDir(filepath.Join(root, sub))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if ok, _ := filepath.Match(pattern, e.Name()); ok && e.Type().IsRegular() {
+			found = append(found, filepath.Join(root, sub, e.Name()))
+		}
+	}
+	return found
+}
+
+// From the top unittest also looks into tests/, but only if that is a package.
+func unittest(root, sub, pattern string) string {
+	command := "python3 -m unittest"
+	if regular(root, sub, "__init__.py") != nil {
+		sub = ""
+	}
+	if sub != "" || pattern != "test_*.py" {
+		command += " discover"
+	}
+	if sub != "" {
+		command += " -s " + sub
+	}
+	if pattern != "test_*.py" {
+		command += ` -p "` + pattern + `"`
+	}
+	return command
 }
