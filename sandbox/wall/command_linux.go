@@ -29,7 +29,7 @@ type walled struct {
 	streams *process.Streams
 	doors   []net.Listener
 
-	dials sync.Mutex // held while a request is sent, which none is once over is closed
+	dials sync.Mutex // held while a request is sent, which none is once over is closed, and while control is closed
 
 	over   chan struct{} // closed after the supervisor's last message
 	ready  *sandbox.Grade
@@ -59,6 +59,9 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 		started <- err
 		if err == nil {
 			<-l.tree.Exited()
+			l.dials.Lock()
+			defer l.dials.Unlock()
+			l.control.hangUp() // a child of bwrap that waits for it would hold the other end
 		}
 	}()
 	if err := <-started; err != nil {
@@ -287,6 +290,7 @@ func (l *walled) End() sandbox.Result {
 	}
 	l.dials.Lock()
 	l.control.close()
+	l.control.fd = -1
 	l.dials.Unlock()
 	if l.result == nil {
 		return sandbox.Result{Exit: -1, Signal: unix.SIGKILL.String()}

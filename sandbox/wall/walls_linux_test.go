@@ -176,7 +176,9 @@ func TestShortWhileWallsAreBuilt(t *testing.T) {
 }
 
 func TestNothingIsLeftBehindWalls(t *testing.T) {
+	t.Parallel()
 	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		t.Parallel() // most of it waits for the timeout
 		for name, rest := range map[string]string{
 			"normal exit": "while [ ! -e go ]; do sleep 0.01; done; exit 5",
 			"timeout":     "sleep 1000",
@@ -257,6 +259,7 @@ func TestGraceBehindWalls(t *testing.T) {
 }
 
 func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Memory = 256 << 20 }, func(t *testing.T, w *Walls, dir string) {
 		// Many processes together use too much, none of them alone.
 		r := behind(t, w, dir, `for i in 1 2 3 4 5 6; do (dd if=/dev/zero bs=100M count=1 2>/dev/null | (read -r x; sleep 1000)) & done; wait; echo survived`)
@@ -296,8 +299,9 @@ time.sleep(1)'`
 }
 
 func TestProcessLimit(t *testing.T) {
+	t.Parallel()
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Processes = 100 }, func(t *testing.T, w *Walls, dir string) {
-		c := inside(dir, `bomb() { bomb | bomb & }; bomb; i=0; while [ $i -lt 600 ]; do sleep 0.1 || break; i=$((i+1)); done; echo survived`)
+		c := inside(dir, `bomb() { bomb | bomb & }; bomb 2>refused; i=0; until read -r why <refused || [ $i = 600 ]; do sleep 0.1; i=$((i+1)); done; echo "$why" >&2; echo survived`)
 		r, err := w.Run(context.Background(), c)
 		if err != nil || r.TimedOut {
 			t.Fatal(err, r.TimedOut)
