@@ -92,7 +92,7 @@ func TestCopyOfSparseFiles(t *testing.T) {
 	}
 	for _, name := range []string{"empty", "start", "middle", "end", "both"} {
 		var s unix.Stat_t
-		if err := unix.Stat(filepath.Join(dst, name), &s); err != nil || s.Blocks*512 > 1<<20 {
+		if err := unix.Stat(filepath.Join(dst, name), &s); err != nil || s.Blocks*512 > size/10 { // the file system may have pages of 2 MB
 			t.Errorf("the copy of %s takes %d bytes: %v", name, s.Blocks*512, err)
 		}
 	}
