@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,19 +34,20 @@ type cause struct {
 }
 
 // ForModel words findings for a prompt, a text for each entry of a list, the blocking ones
-// first. Findings of a file that say the same of other input are one entry: the first of
-// them whole, eight in a line, and how many more there are. Long runs of one character are cut. All have 8 KB: each is cut to 4 KB, or to
+// first. Findings of a file that say the same of other input are one entry, and so are leaks
+// of what one function asked for: the first of them whole, four in a line, and how many more
+// there are. Long runs of one character are cut. All have 8 KB: each is cut to 4 KB, or to
 // less if they do not all fit then, down to 512 bytes. If not even that suffices, long ones are told in a line, and what is left is counted, once, at the end. A finding without
 // an ID is not cut, because it is not known what in it matters, nor is one that is not of a
 // check command.
 func ForModel(findings []check.Finding) []string {
 	var (
-		entries []entry
+		entries []entry // of one cause each
 		known   = map[cause]int{}
 		rest    []check.Finding
 	)
 	for _, f := range BlockingFirst(findings) {
-		c := cause{f.File, said(f), f.Blocks()}
+		c := causeOf(f)
 		at, is := known[c]
 		switch {
 		case f.More > 0:
@@ -53,13 +55,12 @@ func ForModel(findings []check.Finding) []string {
 			continue
 		case !isRead(f):
 		case is:
-			entries[at].add(f)
+			entries[at] = entries[at].with(f)
 			continue
 		default:
 			known[c] = len(entries)
 		}
-		entries = append(entries, entry{Finding: f})
-		entries[len(entries)-1].add(f)
+		entries = append(entries, entry{tell(f)})
 	}
 	share, lines := maxWhole, 0
 	if sizeOf(entries, share) > maxTold {
@@ -74,17 +75,17 @@ func ForModel(findings []check.Finding) []string {
 	var texts []string
 	left := maxTold
 	for _, e := range entries {
-		text := wholeText(e.Finding, share)
-		if !isRead(e.Finding) {
+		text := wholeText(e[0].Finding, share)
+		if !isRead(e[0].Finding) {
 			texts = append(texts, text)
 			continue
 		}
-		if more := strings.Count(strings.TrimSpace(e.Text), "\n"); more > 0 && len(text) > max(left-lines, 2*maxShort) {
-			text = fmt.Sprintf("%s (and %s)", e.lines[0].text, render.Count(more, "more line"))
+		if more := strings.Count(strings.TrimSpace(e[0].Text), "\n"); more > 0 && len(text) > max(left-lines, 2*maxShort) {
+			text = fmt.Sprintf("%s (and %s)", lineOf(e[0].Finding), render.Count(more, "more line"))
 		}
 		if text = e.told(text); len(text) > left {
-			for _, l := range e.lines {
-				rest = append(rest, check.Finding{File: e.File, More: l.times})
+			for _, t := range e {
+				rest = append(rest, check.Finding{File: t.File, More: t.times})
 			}
 			continue
 		}
@@ -123,8 +124,8 @@ func wholeText(f check.Finding, share int) string {
 
 func sizeOf(entries []entry, share int) (size int) {
 	for _, e := range entries {
-		if isRead(e.Finding) {
-			size += len(e.told(wholeText(e.Finding, share)))
+		if isRead(e[0].Finding) {
+			size += len(e.told(wholeText(e[0].Finding, share)))
 		}
 	}
 	return size
@@ -151,6 +152,7 @@ func ProofNote(findings []check.Finding) (note string, others []check.Finding) {
 var (
 	sameFinding = lazyregexp.New(` #\d+$`)
 	anyValue    = lazyregexp.New("(?:(?:\"[^\"]*\"|'[^']*'|`[^`]*`|[\\w.+~^<>=|-]*\\d[\\w.+|-]*) ?)+")
+	gotAndWant  = lazyregexp.New(`: (got .{6,}, want .*\d.*)$`)
 )
 
 // said is the first line without the name of the test, which is at the end of the ID, and without values.
@@ -181,66 +183,151 @@ func lineOf(f check.Finding) string {
 	return first
 }
 
-// entry has what is told of the findings of one cause: the first, and the lines of all of them.
-type entry struct {
-	check.Finding
-	lines []telling
+var frame = lazyregexp.New(`(?m)^ +(at .*\((\S+:\d+)\))$`)
+
+// leak is in the first line of a finding about memory that nothing points to any more.
+var leak = lazyregexp.New(`^[^\n]*(?:\bleak of |\blost\b)`)
+
+// causeOf returns what a finding has in common with others. Of leaked memory that is the
+// function that asked for it, above main, because what it calls is not wrong.
+func causeOf(f check.Finding) cause {
+	if _, function, _ := owner(f); function != "" {
+		return cause{"", "leak in " + function, f.Blocks()}
+	}
+	return cause{f.File, said(f), f.Blocks()}
 }
 
-// telling is the first line of a finding, where it is, and how often it was found.
-type telling struct {
-	text        string
-	line, times int
-}
-
-func (e *entry) add(f check.Finding) {
-	text := lineOf(f)
-	for i := range e.lines {
-		if e.lines[i].text == text {
-			e.lines[i].times++
-			return
+// owner returns the frame that leaked memory belongs to, its function and its place; empty
+// if the finding is about something else.
+func owner(f check.Finding) (at, function, place string) {
+	if !leak.MatchString(f.Text) {
+		return "", "", ""
+	}
+	for _, m := range frame.FindAllStringSubmatch(f.Text, -1) {
+		if name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "at "), " ("); function == "" || name != "main" {
+			at, function, place = m[1], name, m[2]
 		}
 	}
-	e.lines = append(e.lines, telling{text, f.Line, 1})
+	return at, function, place
 }
 
-// told returns a text about the first finding, and the lines of the others.
+// entry has what is told of the findings of one cause.
+type entry []telling
+
+// telling is a finding, and how often it was found: with the same line, or with the same values by other assertions of
+// one test.
+type telling struct {
+	check.Finding
+	line   string
+	values string // what a test got and wanted, with its name; empty if others may have the same by chance
+	times  int
+	lines  []string // others than its own
+}
+
+func tell(f check.Finding) telling {
+	line := lineOf(f)
+	if frame, _, _ := owner(f); frame != "" {
+		line += " " + frame
+	}
+	values := ""
+	head, _, _ := strings.Cut(f.Text, "\n")
+	if m, test := gotAndWant.FindStringSubmatch(head), strings.LastIndex(f.ID, " > "); m != nil && test >= 0 {
+		values = f.ID[:test] + m[1]
+	}
+	return telling{f, line, values, 1, nil}
+}
+
+func (e entry) with(f check.Finding) entry {
+	now := tell(f)
+	for i, t := range e {
+		other := t.Line != f.Line
+		if t.line != now.line && !(other && now.values != "" && now.values == t.values) {
+			continue
+		}
+		t.times++
+		if line := strconv.Itoa(f.Line); other && !slices.Contains(t.lines, line) {
+			t.lines = append(t.lines, line)
+		}
+		e[i] = t
+		return e
+	}
+	return append(e, now)
+}
+
+// told returns a text about the first finding, and what the others say that it does not.
 func (e entry) told(text string) string {
 	first, below, _ := strings.Cut(text, "\n")
-	text = first + e.lines[0].again()
+	text = first + e[0].again()
 	if below != "" {
 		text += "\n" + below
 	}
 	more := 0
 	var places []string // of those that are left
-	for i, l := range e.lines[1:] {
+	for i, t := range e[1:] {
 		if i < linesOfCause {
-			text += "\n" + l.text + l.again()
+			text += "\n" + differing(t.line, e[0].line) + t.again()
 			continue
 		}
-		more += l.times
-		if at := strconv.Itoa(l.line); l.line > 0 && !slices.Contains(places, at) && len(places) < 20 {
-			places = append(places, at)
+		more += t.times
+		_, _, place := owner(t.Finding)
+		if place = cmp.Or(place, strconv.Itoa(t.Line)); place != "0" && !slices.Contains(places, place) {
+			places = append(places, place)
 		}
 	}
 	if more == 0 {
 		return text
 	}
 	text += fmt.Sprintf("\n(and %d more like these", more)
-	switch len(places) {
-	case 0:
-		return text + ")"
-	case 1:
-		return text + ", on line " + places[0] + ")"
+	if len(places) > 0 {
+		text += ", " + onLines(places[:min(len(places), 20)])
 	}
-	return text + ", on lines " + strings.Join(places, ", ") + ")"
+	return text + ")"
 }
 
-func (l telling) again() string {
-	if l.times == 1 {
+func (t telling) again() string {
+	switch {
+	case t.times == 1:
 		return ""
+	case len(t.lines) == 0:
+		return fmt.Sprintf(" (%d times)", t.times)
+	case t.times == len(t.lines)+1:
+		return " (also " + onLines(t.lines) + ")"
 	}
-	return fmt.Sprintf(" (%d times)", l.times)
+	return fmt.Sprintf(" (%d times, also %s)", t.times, onLines(t.lines))
+}
+
+// The lines may have files.
+func onLines(lines []string) string {
+	where := "on lines "
+	if strings.Contains(lines[0], ":") {
+		where = "at "
+	} else if len(lines) == 1 {
+		where = "on line "
+	}
+	return where + strings.Join(lines, ", ")
+}
+
+// differing returns a line without the words at its start and end that another has, too.
+func differing(line, other string) string {
+	const least = 12 // bytes that are left out
+	start, end := 0, 0
+	for i := 0; i < min(len(line), len(other)) && line[i] == other[i]; i++ {
+		if line[i] == ' ' {
+			start = i + 1
+		}
+	}
+	if start >= least {
+		line, other = "… "+line[start:], "… "+other[start:]
+	}
+	for i := 1; i < min(len(line), len(other))-len("… ") && line[len(line)-i] == other[len(other)-i]; i++ {
+		if line[len(line)-i] == ' ' {
+			end = i
+		}
+	}
+	if end >= least {
+		line = line[:len(line)-end] + " …"
+	}
+	return line
 }
 
 // Of entries that cannot all be told, the first of each file comes before the others, and then the
@@ -250,7 +337,7 @@ func eachPlaceFirst(entries []entry) []entry {
 	var files, lines, others, notes []entry
 	seen := map[string]bool{}
 	for _, e := range entries {
-		f := e.Finding
+		f := e[0]
 		place := fmt.Sprint(f.File, ":", f.Line)
 		switch {
 		case !f.Blocks():

@@ -37,13 +37,25 @@ func TestForModel(t *testing.T) {
 		"names and values are not the cause": {
 			[]check.Finding{test("a.js", 1, "ranges > ~2.4: by 2.4.5", "got false, want true"), test("a.js", 1, "x", "got false, want true"), test("a.js", 1, "y", "got false, want true"),
 				test("a.js", 5, "y #2", "got false, want true"), test("a.js", 6, "z", "got false, want true"), test("a.js", 7, "z", "got false, want true"), test("a.js", 8, "z", "got null, want true")},
-			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: got false, want true\na.js:1: y: got false, want true\na.js:5: y: got false, want true\na.js:6: z: got false, want true\na.js:7: z: got false, want true", "a.js:8: z: got null, want true"},
+			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: …\na.js:1: y: …\na.js:5: y: …\na.js:6: z: …\na.js:7: z: …", "a.js:8: z: got null, want true"},
+		},
+		"the same values in one test are told once": {
+			[]check.Finding{test("a.js", 12, "inc(1.0.0-a, b) is 1.0.0-b.5", "got 1.0.0-b.0, want 1.0.0-b.5"), test("a.js", 18, "inc(1.0.0-a, b) has the version", "got 1.0.0-b.0, want 1.0.0-b.5"),
+				test("a.js", 12, "inc(1.0.0-a, c) is 1.0.0-c.5", "got 1.0.0-c.0, want 1.0.0-c.5"), test("a.js", 18, "inc(1.0.0-a, c) has the version", "got 1.0.0-c.0, want 1.0.0-c.5"), test("a.js", 18, "inc(1.0.0-a, c) has the version #2", "got 1.0.0-c.0, want 1.0.0-c.5")},
+			[]string{"a.js:12: inc(1.0.0-a, b) is 1.0.0-b.5: got 1.0.0-b.0, want 1.0.0-b.5 (also on line 18)\n… c) is 1.0.0-c.5: got 1.0.0-c.0, want 1.0.0-c.5 (3 times, also on line 18)"},
 		},
 		"many of a cause": {
 			[]check.Finding{parsed("a.js", 1, "adds 1: wrong"), parsed("a.js", 2, "adds 2: wrong"), parsed("a.js", 3, "adds 3: wrong"), parsed("a.js", 4, "adds 4: wrong"), parsed("a.js", 5, "adds 5: wrong"), parsed("a.js", 6, "adds 6: wrong"),
 				parsed("a.js", 7, "adds 7: wrong"), parsed("a.js", 8, "adds 8: wrong"), parsed("a.js", 9, "adds 9: wrong"), parsed("a.js", 10, "adds 10: wrong"), parsed("a.js", 11, "adds 11: wrong"), parsed("a.js", 11, "adds 11: wrong")},
 			[]string{"a.js:1: adds 1: wrong\na.js:2: adds 2: wrong\na.js:3: adds 3: wrong\na.js:4: adds 4: wrong\na.js:5: adds 5: wrong\na.js:6: adds 6: wrong\na.js:7: adds 7: wrong\na.js:8: adds 8: wrong\na.js:9: adds 9: wrong\n" +
 				"(and 3 more like these, on lines 10, 11)"},
+		},
+		"leaks with the function that asked for the memory": {
+			[]check.Finding{parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"), parsed("a.c", 9, "leak of 8 byte(s) in add\n    at add (a.c:9)\n    at one (b.c:6)\n    at main (b.c:1)"),
+				parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:7)\n    at main (b.c:2)"), parsed("a.c", 2, "leak of 8 byte(s) in new\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)"),
+				parsed("b.c", 1, "leak of 9 byte(s) in main\n    at main (b.c:1)")},
+			[]string{"a.c:2: leak of 8 byte(s) in new (2 times)\n    at new (a.c:2)\n    at one (b.c:5)\n    at main (b.c:1)\na.c:9: leak of 8 byte(s) in add at one (b.c:6)",
+				"a.c:2: leak of 8 byte(s) in new\n    at new (a.c:2)\n    at two (b.c:7)\n    at main (b.c:2)", "b.c:1: leak of 9 byte(s) in main\n    at main (b.c:1)"},
 		},
 		"a file is named once": {[]check.Finding{parsed("t/a.js", 1, "t/a.js > sums > adds: got 1, want 2"), parsed("a.js", 1, "t/a.js > sums > throws: TypeError")},
 			[]string{"t/a.js:1: sums > adds: got 1, want 2", "a.js:1: t/a.js > sums > throws: TypeError"}},
